@@ -13,6 +13,7 @@
 The inputs are drawn from a normal distribution: no head has preferred keys, and no tile can be skipped.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from benchmarks.attention_settings import TOP, Setting
 from benchmarks.measure import Contender
 from regard import Mask, attend
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward_launch import forward
@@ -70,29 +72,27 @@ def theirs(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Conte
 
 def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contender]:
     mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
-    bins, scale = Bins.of(setting.n, setting.n, setting.see()), setting.E**-0.5
+    bins, call = Bins.of(setting.n, setting.n, setting.see()), AttentionCall(q, k, v, setting.E**-0.5, bound=mask)
 
     def one_pass(name: str) -> Contender:
         request = setting.request(name)
-        return lambda: forward(q, k, v, bands_of(mask), scale=scale, request=request)
+        return lambda: forward(call, bands_of(mask), request)
 
     def all_passes(**options: Any) -> Contender:
-        see = setting.see(**options)
-        return lambda: attention(q, k, v, mask=mask, scale=scale, see=see)
+        observed = replace(call, see=setting.see(**options))
+        return lambda: attention(observed)
 
     def cudnn_and_map() -> object:
         out, lse = cudnn_with_lse(q, k, v, setting.causal)
-        return out, sum_over_queries(q, k, lse, bands_of(mask), scale=scale, bins=bins, received=False)
+        return out, sum_over_queries(call, lse, bands_of(mask), bins=bins, received=False)
 
     @cache
     def first_forward() -> Any:
         """The forward's result for the second passes, computed when first needed."""
-        return forward(q, k, v, bands_of(mask), scale=scale, request=ForwardRequest(lse=True, top=TOP))
+        return forward(call, bands_of(mask), ForwardRequest(lse=True, top=TOP))
 
     def search() -> object:
-        return query_statistics(
-            q, k, first_forward().lse, mask=mask, scale=scale, top=TOP, threshold=first_forward().threshold
-        )
+        return query_statistics(call, first_forward().lse, top=TOP, threshold=first_forward().threshold)
 
     return {
         "plain": one_pass("plain"),
@@ -102,9 +102,7 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         "top-8": all_passes(top=TOP),
         "everything": all_passes(entropy=True, received=True, top=TOP),
         "cuDNN + map": cudnn_and_map,
-        "received pass": lambda: sum_over_queries(
-            q, k, first_forward().lse, bands_of(mask), scale=scale, received=True
-        ),
+        "received pass": lambda: sum_over_queries(call, first_forward().lse, bands_of(mask), received=True),
         "search pass": search,
     }
 
@@ -130,7 +128,7 @@ def backwards(setting: Setting, device: torch.device) -> dict[str, Contender]:
         from regard.kernels.triton.autograd import attention_with_gradient
 
         mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
-        return attention_with_gradient(q, k, v, mask=mask, scale=setting.E**-0.5).out
+        return attention_with_gradient(AttentionCall(q, k, v, setting.E**-0.5, bound=mask), ForwardRequest()).out
 
     return {"FlashAttention-2 backward": backward("flash", flash), "backward": backward("own", own)}
 

@@ -10,7 +10,7 @@ import gc
 import random
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -46,7 +46,9 @@ def warm_up(contenders: dict[str, Contender], seconds: float) -> tuple[dict[str,
     return runnable, errors
 
 
-def race(contenders: dict[str, Contender], *, seconds: float, least: int, most: int, device: torch.device) -> Measured:
+def race(
+    contenders: Mapping[str, Contender], *, seconds: float, least: int, most: int, device: torch.device
+) -> Measured:
     """Time every contender once per round, in varying order, for `seconds` and between `least` and `most` rounds."""
     order = list(contenders.items())
     shuffle = random.Random(0).shuffle

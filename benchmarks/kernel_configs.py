@@ -24,6 +24,7 @@ from benchmarks.cuda_clock import race, warm_up
 from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
 from regard import Mask
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import cores
 from regard.kernels.triton.forward_launch import forward
 from regard.kernels.triton.hopper import launch
@@ -106,7 +107,7 @@ def contenders(trial: Trial, configs: Sequence[str] | None) -> dict[str, Contend
         def run() -> object:
             choose = config_for if config is None else lambda *_, **__: config
             with patch.object(launch, "config_for", choose):
-                return forward(q, k, v, bands_of(mask), scale=setting.E**-0.5, request=request)
+                return forward(AttentionCall(q, k, v, setting.E**-0.5), bands_of(mask), request)
 
         return run
 

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -24,6 +24,7 @@ from benchmarks.attention_settings import FORWARDS, LENGTHS, MASKS, WIDTHS, Sett
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
 from benchmarks.without_gpu import compile_only
+from regard.attention_call import AttentionCall
 from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.mask_bands import MaskBands
 from regard.kernels.triton.support import allocate_result
@@ -97,18 +98,18 @@ def programs(setting: Setting) -> Iterator[tuple[str, str]]:
     q, k, v = (torch.empty((1, setting.H, setting.n, setting.E), dtype=torch.bfloat16, device="meta") for _ in "qkv")
     bands, bins = MaskBands(right=0) if setting.causal else MaskBands(), setting.request("map").bins
     assert bins is not None
-    options: dict[str, Any] = {"bands": bands, "scale": setting.E**-0.5}
+    call = AttentionCall(q, k, v, setting.E**-0.5)
     with compile_only() as found:
         for name in FORWARDS:
             request = setting.request(name)
-            launch.forward(q, k, v, result=allocate_result(request, q, v), request=request, **options)
+            launch.forward(call, bands, request, allocate_result(request, q, v))
             yield name, found[-1].asm["ptx"]
         lse = torch.empty(q.shape[:3], device="meta")
-        launch.map_of(q, k, lse, bins=bins, **options)
+        launch.map_of(call, bands, lse, bins)
         yield "second pass for the map", found[-1].asm["ptx"]
-        launch.received_of(q, k, lse, **options)
+        launch.received_of(call, bands, lse)
         yield "received", found[-1].asm["ptx"]
-        next(launch.candidates_of(q, k, lse, bands))
+        next(launch.candidates_of(call, bands, lse))
         yield "candidates", found[-1].asm["ptx"]
 
 

@@ -22,6 +22,7 @@ from torch import Tensor
 from benchmarks.commit import commit
 from benchmarks.machine import machine
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.forward_launch import forward
 from regard.kernels.triton.mask_bands import bands_of
@@ -127,7 +128,7 @@ def one_pass(q: Tensor, k: Tensor, bins: Bins) -> ForwardResult:
     """Causal attention of the head, with its keys as values, with the LSE and the map's sums."""
     n = q.shape[2]
     bands = bands_of(Mask.causal().bind((1, 1), n, n, q))
-    return forward(q, k, k, bands, scale=WIDTH**-0.5, request=ForwardRequest(lse=True, bins=bins))
+    return forward(AttentionCall(q, k, k, WIDTH**-0.5), bands, ForwardRequest(lse=True, bins=bins))
 
 
 def row_error(q: Tensor, k: Tensor, result: ForwardResult, bins: Bins, r: int) -> float:

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from hypothesis import strategies as st
+from narrowing import Three, Two, three
 from torch import Tensor
 
 from regard import Mask
@@ -42,13 +43,13 @@ def any_mask(T: int, S: int, left: int | None, right: int | None, ids: list[int]
 
 def tensors(
     T: int, S: int, E: int = 16, Ev: int = 16, *, B: int = 1, H: int = 2, G: int = 1, dtype: Any = torch.float32
-) -> list[Tensor]:
+) -> Three[Tensor]:
     """q B H T E, k B G S E, v B G S Ev."""
     make = torch.Generator().manual_seed(0)
     shapes = ((B, H, T, E), (B, G, S, E), (B, G, S, Ev))
-    return [torch.randn(shape, generator=make).to(dtype) for shape in shapes]
+    return three(torch.randn(shape, generator=make).to(dtype) for shape in shapes)
 
 
-def pair(T: int, S: int, E: int = 16, **options: Any) -> list[Tensor]:
+def pair(T: int, S: int, E: int = 16, **options: Any) -> Two[Tensor]:
     """q and k only."""
     return tensors(T, S, E, **options)[:2]

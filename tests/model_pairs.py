@@ -76,7 +76,8 @@ def rope(kind: str, **more: float) -> dict[str, Any]:
     return {"rope_type": kind, "rope_theta": 100.0, **more}
 
 
-t5 = partial(T5Config, vocab_size=35, d_model=20, d_kv=6, d_ff=28, num_layers=2, num_heads=4, decoder_start_token_id=0)
+T5: Any = T5Config  # its annotations leave out what every config takes
+t5 = partial(T5, vocab_size=35, d_model=20, d_kv=6, d_ff=28, num_layers=2, num_heads=4, decoder_start_token_id=0)
 marian = partial(
     MarianConfig,
     vocab_size=36,
@@ -222,8 +223,9 @@ def randomise(model: nn.Module) -> None:
             else:
                 inputs = weight.shape[0 if isinstance(module, Conv1D) else 1]
                 weight.copy_(numbers / inputs**0.5)
-        if "final_logits_bias" in dict(module.named_buffers(recurse=False)):
-            module.final_logits_bias.normal_(std=0.3, generator=draw)
+        buffers = dict(module.named_buffers(recurse=False))
+        if "final_logits_bias" in buffers:
+            buffers["final_logits_bias"].normal_(std=0.3, generator=draw)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------

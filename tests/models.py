@@ -3,6 +3,8 @@
 `CONFIGS[name]` with `random_weights(CONFIGS[name])` is a complete model, for NumPy and torch.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -27,11 +29,18 @@ from regard.models import Transformer
 _PAPER = TransformerConfig.paper_2017(vocab_size=23, d_model=16, n_heads=4, d_ff=24, n_layers=2)
 _BERT = TransformerConfig.bert(vocab_size=29, d_model=12, n_heads=3, d_ff=20, n_layers=2, max_len=19)
 _GPT2 = TransformerConfig.gpt2(vocab_size=31, d_model=16, n_heads=2, d_ff=40, n_layers=2, max_len=29)
-_SMALL_LLAMA = {"vocab_size": 37, "d_model": 16, "n_heads": 4, "n_kv_heads": 2, "d_ff": 28, "n_layers": 2}
+_SMALL_LLAMA: dict[str, Any] = {
+    "vocab_size": 37,
+    "d_model": 16,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+    "d_ff": 28,
+    "n_layers": 2,
+}
 _LLAMA = TransformerConfig.llama(**_SMALL_LLAMA)
 
 
-def _llama(**changes: object) -> TransformerConfig:
+def _llama(**changes: Any) -> TransformerConfig:
     return TransformerConfig.llama(**(_SMALL_LLAMA | changes))
 
 

@@ -79,10 +79,20 @@ class Page:
         namespace: dict[str, Any] = {}
         assert self.blocks(lang, "python")
         for block in self.blocks(lang, "python"):
-            expected = [line.removeprefix("#").removeprefix(" ") for line in block.splitlines() if line.startswith("#")]
+            expected = printed_lines(block)
             with use_language(lang), contextlib.redirect_stdout(io.StringIO()) as screen:
                 exec(compile(block, self.path(lang), "exec"), namespace)
             assert [line.rstrip() for line in screen.getvalue().splitlines()] == expected
+
+    def prints_the_same(self) -> bool:
+        """Whether the blocks of both languages show the same output; their code is the same, so one run shows both."""
+        english, chinese = ([printed_lines(block) for block in self.blocks(lang, "python")] for lang in LANGUAGES)
+        return english == chinese
+
+
+def printed_lines(block: str) -> list[str]:
+    """The output that a block shows: its comments on lines of their own."""
+    return [line.removeprefix("#").removeprefix(" ") for line in block.splitlines() if line.startswith("#")]
 
 
 @cache

@@ -46,7 +46,8 @@ TOLERANCES: dict[str, dict[str, Tolerance]] = {
         "bfloat16": Tolerance(6e-2, 6e-2),
     },
     # Whole models: logits of the order of one, and the attention weights of any layer.
-    "logits": {"float64": Tolerance(1e-10, 0.0), "float32": Tolerance(1e-5, 0.0)},
+    # In float32, processors differ in the order of their sums, by up to 1.6e-5 after six sublayers.
+    "logits": {"float64": Tolerance(1e-10, 0.0), "float32": Tolerance(3e-5, 0.0)},
     # Central differences with step 1e-6 in float64 have about eight digits.
     "finite difference": {"float64": Tolerance(1e-7, 1e-6)},
 }

@@ -10,7 +10,7 @@ import platform
 import struct
 import sys
 
-CALLS = {
+CALLS: dict[str, dict[str, tuple[int, ...]]] = {
     "namespaces": {"x86_64": (272,), "aarch64": (97,)},
     "landlock": {"x86_64": (444, 445, 446), "aarch64": (444, 445, 446)},
 }

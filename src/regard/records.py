@@ -1,11 +1,11 @@
 """See: what to record. Record: the statistics of one attention call. Attend: the signature by which models attend.
 
 A Record holds arrays of the caller's type, and nothing T × S that was not requested. It is independent of how it was
-computed: exact rectangles of weights come from a function that the backend attaches.
+computed: `exact` computes rectangles of weights, from whatever the call left behind.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -14,17 +14,16 @@ import numpy as np
 from regard.arrays import Array, is_integer
 from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
+from regard.exact_weights import ExactWeights
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.padding import Padding
+from regard.statistics_table import REQUESTS, STATISTICS
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "unknown"]
 """Why rows of weights do not sum to 1: `Record.rest`."""
 Positions = int | slice | range | None
-Rectangle = Callable[[slice, slice], Array]
-"""Exact weights of rows × cols, B H rows cols."""
 
-_SWITCHES = ("lse", "entropy", "received", "sink", "distance", "values", "qk", "fused", "differentiable")
 CHECK_MEMORY_FROM = 2**24
 """Number of weights from which free memory is checked first: 64 MiB."""
 
@@ -35,6 +34,7 @@ class See:
 
     map       the largest number of bins along each axis; None for no map
     lse       the log of the sum of exponentials, per query
+    max_score the largest score, per query
     entropy   in nats, per query
     received  the attention that each key received: the column sums
     top       the number of top keys of each query to keep, with their weights; None for none
@@ -49,11 +49,13 @@ class See:
                     kernel, which computes the statistics in the same pass. This is faster, and the model's output may
                     differ in its last bits. `Record.fused` reports it. `attend` always does this.
     differentiable  gradients flow through the map, the LSE and the entropy that `attend` returns, so that attention
-                    itself can be trained. Gradients never flow through received, top, sink, distance and values.
+                    itself can be trained. Gradients never flow through max_score, received, top, sink, distance and
+                    values.
     """
 
     map: int | None = 256
     lse: bool = True
+    max_score: bool = False
     entropy: bool = False
     received: bool = False
     top: int | None = None
@@ -77,8 +79,11 @@ class See:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is requested."""
-        statistics = self.map or self.lse or self.sink or self.entropy or self.received or self.top
-        return not (statistics or self.distance or self.values or self.qk)
+        # The defaults first, which need no loop: this is checked for every call of a watched model.
+        return not (self.map or self.lse or self.qk or any(getattr(self, name) for name in REQUESTS))
+
+
+_SWITCHES = tuple(field.name for field in fields(See) if isinstance(field.default, bool))
 
 
 class Attend(Protocol):
@@ -115,6 +120,7 @@ class Statistics(NamedTuple):
 
     map: Array | None = None
     lse: Array | None = None
+    max_score: Array | None = None
     entropy: Array | None = None
     received: Array | None = None
     top: Top | None = None
@@ -142,6 +148,10 @@ class Record:
     map       B H R C: the weights summed over the keys of a bin, averaged over the queries of a bin; where T and S
               are at most `See.map`, the weights themselves. Fully masked queries are left out of the mean.
     lse       B H T, -inf for a query that is fully masked or padding
+    max_score B H T, the largest score of a visible key after scale, softcap and bias, in float32 for half precision;
+              -inf for a query that is fully masked or padding. exp(max_score − lse) is the largest weight. Where the
+              model computed its own softmax, it is computed from the largest weight and the LSE, or None if those do
+              not belong together
     entropy   B H T, nats; where there is a `sink_mass`, it is included
     received  B H S, column sums
     top       indices and weights, B H T k
@@ -164,6 +174,7 @@ class Record:
     kind: Kind = "self"
     map: Array | None = None
     lse: Array | None = None
+    max_score: Array | None = None
     entropy: Array | None = None
     received: Array | None = None
     top: Top | None = None
@@ -191,14 +202,13 @@ class Record:
     rest: Rest = ""
     """Why rows do not sum to 1: part of the softmax goes to a sink that is no key ("sink") or to summaries of blocks
     ("summaries"), or the weights were masked, scaled or mixed across heads after the softmax; "" where they do."""
-    rectangle: Rectangle | None = field(default=None, repr=False)
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The arrays and options from which `rectangle` computes weights (q, k, …), which a trace file stores."""
+    exact: ExactWeights | None = None
+    """What exact weights are computed from (q, k, …), which a trace file stores; None where nothing was kept."""
 
     def __repr__(self) -> str:
         """Name, kind, B H T S and the names of the fields; the arrays themselves would be too long."""
-        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "value_norms", "sink_mass")
-        kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
+        kept = [one.name for one in STATISTICS if getattr(self, one.name) is not None]
+        kept += [] if self.exact is None else ["qk"]
         notes = (", fused" if self.fused else "") + (f", rest={self.rest!r}" if self.rest else "")
         return f"Record({self.name!r}, {self.kind}, shape={self.shape}{notes}, holds: {', '.join(kept) or 'nothing'})"
 
@@ -210,7 +220,7 @@ class Record:
     @property
     def has_weights(self) -> bool:
         """Whether `weights` can compute exact weights."""
-        return self.rectangle is not None or self.map_is_exact
+        return self.exact is not None or self.map_is_exact
 
     @property
     def module(self) -> str:
@@ -240,18 +250,19 @@ class Record:
         return found
 
     def _rectangle(self, rows: slice, cols: slice) -> Array:
-        if self.rectangle is not None:
+        if self.exact is not None:
             shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
             if prod(shape) > CHECK_MEMORY_FROM:
                 require_bytes(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
-            return self.rectangle(rows, cols)
+            return self.exact.block(rows, cols)
         if self.map is not None and self.map_is_exact:
             return self.map[..., rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
     def _free_on_gpu(self) -> int | None:
         """Free memory of the GPU that this Record is on; None where it is not on a GPU."""
-        free = map(free_gpu_bytes, (*self.kept.values(), self.lse, self.map, self.sink))
+        held = () if self.exact is None else self.exact.arrays
+        free = map(free_gpu_bytes, (*held, self.lse, self.map, self.sink))
         return next((count for count in free if count is not None), None)
 
     def named(self, name: str, kind: Kind | None = None) -> "Record":

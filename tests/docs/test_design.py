@@ -3,6 +3,8 @@
 import ast
 import importlib.util
 import re
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -113,3 +115,10 @@ def test_one_page_lists_every_skip() -> None:
     page = (ROOT / "docs/skips.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w/.]+)` \| `(\w+)` \| (.+) \| (.+) \|$", page, flags=re.MULTILINE)
     assert Counter(f"{file} {how}" for file, how, _, _ in rows) == skips()
+
+
+def test_the_files_of_one_command_are_counted() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "count_calls.py"), "see", "I love you"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    counts = r"\d+ files of \d+ packages"
+    assert re.findall(counts, printed) == re.findall(counts, part("One command"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from narrowing import present
 from pages import Page, spans
 
 from regard import Mask, See, backends
@@ -90,7 +91,7 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     (smallest,) = re.findall(r"(?:no smaller than|不小于) (\d+) × \1", words)
     (shortest,) = re.findall(r"(?:from|从) ([\d,]+) (?:tokens on\.|个词元起就)", words)
     least = int(shortest.replace(",", ""))
-    assert [bin_width(n, See().map) for n in (least - 1, least)] == [int(smallest) - 1, int(smallest)]
+    assert [bin_width(n, present(See().map)) for n in (least - 1, least)] == [int(smallest) - 1, int(smallest)]
     assert int(smallest) == crew["NARROWEST"]
     assert re.findall(r"(\d+) (?:or|或) (\d+)(?: wide|，值)", words) == [tuple(map(str, crew["WIDTHS"]))]
     tiles = {(str(crew["KEYS"]), str(crew["ROWS"]))}

@@ -186,7 +186,7 @@ def test_what_makes_the_models_can_be_had() -> None:
         if program == "pip":
             assert re.fullmatch(r"\.\[(\w+)\]", words[-1])[1] in project["optional-dependencies"]  # type: ignore[index]
         elif program == "regard":
-            assert {"--data", "--out"} <= options <= {"--data", "--out", "--seed", "--set"}
+            assert {"--data", "--out"} <= options <= {"--data", "--out", "--seed", "--set", "--start"}
             assert read_recipe(ROOT / words[1]).task == ("translation" if "translator" in words[1] else "language")
         elif words[0] == "-m":
             script = (ROOT / words[1].replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")

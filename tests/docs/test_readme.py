@@ -27,7 +27,7 @@ LANGS = LANGUAGES
 GUIDE = Page("docs/language.md", "docs/language.zh-CN.md")
 LEARNING = Page("docs/learning.md", "docs/learning.zh-CN.md")
 SVG = "{http://www.w3.org/2000/svg}"
-PICTURES = [f"{name}.{lang}.svg" for name in ("see", "handmade") for lang in LANGS]
+PICTURES = [f"{name}.{lang}.svg" for name in ("see", "rhyme", "handmade") for lang in LANGS]
 
 
 def commands(lang: Language) -> list[str]:

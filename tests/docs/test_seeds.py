@@ -231,7 +231,7 @@ def test_the_lines_about_heads(number: str) -> None:
         for start in starts:
             (line,) = [line for line in text(number).splitlines() if line.startswith(start)]
             printed(line, namespace)
-        return namespace[name]  # type: ignore[no-any-return]
+        return namespace[name]
 
     assert torch.equal(after("Q", x, "Q = Q.view("), split_heads(x, 2))
     assert torch.equal(after("K", x, "K = self.W_k(K).view("), split_heads(mha.W_k(x), 2))

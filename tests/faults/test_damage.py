@@ -21,6 +21,8 @@ from faults.stage import (
     numbers,
 )
 
+pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`
+
 FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "12"))
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from faults.lives import EVERY, RECIPE, STEPS, Child, ChildResult, ForkServer, f
 from faults.stage import wait_until_between_saves
 from regard.training.checkpoint_store import CheckpointStore
 from regard.training.metrics import MetricsFile
+
+pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`
 
 KILLS = int(os.environ.get("REGARD_FAULTS_RANK_KILLS", "3"))
 LOST = "the same command again"
@@ -41,7 +44,7 @@ class Setup(NamedTuple):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         there = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{port}", "WORLD_SIZE": f"{world}"}
-        arguments = ("train", self.folder / "tiny.toml", "--out", out, *more)
+        arguments: tuple[str | Path, ...] = ("train", self.folder / "tiny.toml", "--out", out, *more)
         return [
             self.server.start(*arguments, env=there | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}, **options)
             for rank in range(world)
@@ -97,6 +100,10 @@ def newest(out: Path) -> int:
     return max(CheckpointStore(out / "checkpoints").steps(), default=0)
 
 
+def reached(out: Path, step: int) -> bool:
+    return newest(out) >= step
+
+
 # --- two processes ---------------------------------------------------------------------------------------
 
 
@@ -110,7 +117,7 @@ def test_one_process_and_two_have_the_same_losses(setup: Setup, pair: Path, out:
 def test_run_continues_with_another_number_of_processes(setup: Setup, pair: Path, out: Path) -> None:
     for world, step in ((1, 10), (2, 25)):
         server = setup.start(out, world, fault="slow")
-        wait_until(lambda step=step: newest(out) >= step)
+        wait_until(partial(reached, out, step))
         for child in server:
             child.kill(signal.SIGTERM)
         assert {child.end().code for child in server} == {130}
@@ -144,7 +151,7 @@ def test_killed_process_ends_the_others_and_the_run_continues(setup: Setup, pair
     for n in range(KILLS):
         out, rank = setup.folder / f"killed-{n}", n % 2
         server = setup.start(out, 2, "--lang", "zh" if rank else "en", fault="slow")
-        wait_until(lambda out=out: newest(out) >= EVERY)
+        wait_until(partial(reached, out, EVERY))
         time.sleep(rng.uniform(0, 0.6))
         began = time.monotonic()
         server[rank].kill()

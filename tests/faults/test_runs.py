@@ -33,6 +33,8 @@ from faults.stage import (
 )
 from regard.training.checkpoint_store import CheckpointStore
 
+pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`
+
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "16"))
 POINTS = int(os.environ.get("REGARD_FAULTS_POINTS", "12"))
 

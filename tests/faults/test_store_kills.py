@@ -97,7 +97,11 @@ def kill_at_point(store: CheckpointStore, ready: CheckpointStore, before: tuple[
     calls = iter(range(n, -1, -1))
 
     def save(_: int) -> None:
-        durable.fault_point = lambda call: next(calls) or os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        def kill_at_last(call: str) -> None:
+            if not next(calls):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        durable.fault_point = kill_at_last
         store.save(snapshot(step))
 
     with forked(save) as (child, _):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrowing import Three, present, three
 
 from regard import Mask, See, attend, backends, reference
 
@@ -27,14 +28,14 @@ MASKS: dict[str, Any] = {
 CLOSE = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
-def arrays(T: int = 11, S: int = 11, G: int = 2, Ev: int = 16) -> list[np.ndarray]:
+def arrays(T: int = 11, S: int = 11, G: int = 2, Ev: int = 16) -> Three[np.ndarray]:
     rng = np.random.default_rng(0)
     shapes = ((2, 4, T, 16), (2, G, S, 16), (2, G, S, Ev))
-    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    return three(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
 
 
-def on_device(xs: list[np.ndarray], dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    return [torch.from_numpy(x).to("cuda", dtype) for x in xs]
+def on_device(xs: Three[np.ndarray], dtype: torch.dtype = torch.float32) -> Three[torch.Tensor]:
+    return three(torch.from_numpy(x).to("cuda", dtype) for x in xs)
 
 
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
@@ -43,7 +44,7 @@ def on_device(xs: list[np.ndarray], dtype: torch.dtype = torch.float32) -> list[
 def test_equals_the_reference(backend: str, mask: str, dtype: torch.dtype) -> None:
     xs = arrays()
     q, k, v = on_device(xs, dtype)
-    rounded = [x.double().cpu().numpy() for x in (q, k, v)]
+    rounded = three(x.double().cpu().numpy() for x in (q, k, v))
     right, _ = reference.scaled_dot_product_attention(*rounded, mask=MASKS[mask])
     out = attend(q, k, v, mask=MASKS[mask], backend=backend)
     assert out.device.type == "cuda"
@@ -69,7 +70,7 @@ def test_records_equal_those_of_the_cpu(mask: str) -> None:
         np.testing.assert_allclose(
             getattr(on_gpu, name).cpu().numpy(), getattr(on_cpu, name), atol=2e-5, rtol=2e-5, err_msg=name
         )
-    np.testing.assert_allclose(on_gpu.top.weights.cpu().numpy(), on_cpu.top.weights, atol=2e-5)
+    np.testing.assert_allclose(present(on_gpu.top).weights.cpu().numpy(), present(on_cpu.top).weights, atol=2e-5)
     np.testing.assert_allclose(on_gpu.weights().cpu().numpy(), on_cpu.weights(), atol=2e-5)
 
 
@@ -87,27 +88,27 @@ def test_masked_garbage_changes_nothing(backend: str, garbage: float) -> None:
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
 def test_gradients_equal_the_reference(backend: str) -> None:
     xs = arrays()
-    leaves = [x.requires_grad_() for x in on_device(xs)]
+    leaves = three(x.requires_grad_() for x in on_device(xs))
     mask = Mask.causal() & Mask.padding(IDS)
     out = attend(*leaves, mask=mask, backend=backend)
     upstream = np.random.default_rng(1).standard_normal(out.shape).astype(np.float32)
     out.backward(torch.from_numpy(upstream).cuda())
     right = reference.scaled_dot_product_attention_backward(upstream, *xs, mask=mask)
     for leaf, expected in zip(leaves, (right.q, right.k, right.v), strict=True):
-        np.testing.assert_allclose(leaf.grad.cpu().numpy(), expected, atol=1e-4, rtol=1e-3)
+        np.testing.assert_allclose(present(leaf.grad).cpu().numpy(), expected, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
 def test_fully_masked_queries_have_zero_gradients(backend: str, dtype: torch.dtype) -> None:
     """cuDNN gives such rows the mean of the values; ours are zero, and so are their gradients."""
-    leaves = [x.requires_grad_() for x in on_device(arrays(), dtype)]
+    leaves = three(x.requires_grad_() for x in on_device(arrays(), dtype))
     out = attend(*leaves, mask=Mask.causal() & Mask.padding(IDS), backend=backend)
     out.float().sum().backward()
     assert (out[1, :, :2] == 0).all()
-    assert (leaves[0].grad[1, :, :2] == 0).all()
+    assert (present(leaves[0].grad)[1, :, :2] == 0).all()
     for leaf in leaves:
-        assert leaf.grad.isfinite().all()
+        assert present(leaf.grad).isfinite().all()
 
 
 def test_backends_depend_on_the_device() -> None:

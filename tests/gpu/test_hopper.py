@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 import torch
+from narrowing import Three, present, three
 from torch import Tensor
 
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 
 if AVAILABLE := torch.cuda.is_available():  # without such a device Triton may be missing
     from regard.kernels.tiles import Bins
     from regard.kernels.triton import hopper
+    from regard.kernels.triton.attention import observe
     from regard.kernels.triton.candidates import Candidates
     from regard.kernels.triton.forward_launch import forward
     from regard.kernels.triton.key_sums import sum_over_queries
     from regard.kernels.triton.mask_bands import bands_of
-    from regard.kernels.triton.observe import observe
     from regard.kernels.triton.support import ForwardRequest, ForwardResult
     from regard.kernels.triton.tile_sizes import SEARCH_BLOCKS, blocks_for
     from regard.kernels.triton.top_keys import query_statistics
@@ -46,10 +48,10 @@ ROUNDED = {torch.bfloat16: 2**-7, torch.float16: 2**-10}
 
 def tensors(
     T: int, S: int, E: int = 64, *, B: int = 1, H: int = 8, G: int = 2, dtype: torch.dtype = torch.bfloat16
-) -> list[Tensor]:
+) -> Three[Tensor]:
     make = torch.Generator(DEVICE).manual_seed(0)
     shapes = ((B, H, T, E), (B, G, S, E), (B, G, S, E))
-    return [torch.randn(shape, generator=make, device=DEVICE).to(dtype) for shape in shapes]
+    return three(torch.randn(shape, generator=make, device=DEVICE).to(dtype) for shape in shapes)
 
 
 def bins_of(T: int, S: int, height: int, width: int) -> "Bins":
@@ -65,9 +67,9 @@ def forward_result(
     q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, request: "ForwardRequest", *, is_supported: bool = True
 ) -> "ForwardResult":
     """The result of the forward; `is_supported` is whether the Hopper kernels compute it."""
-    bands, scale = bands_of(bound(mask, q, k)), q.shape[-1] ** -0.5
-    assert hopper_launch.supports(q, k, v, bands=bands, scale=scale, softcap=None, bins=request.bins) == is_supported
-    return forward(q, k, v, bands, scale=scale, request=request)
+    call, bands = AttentionCall(q, k, v, q.shape[-1] ** -0.5), bands_of(bound(mask, q, k))
+    assert hopper_launch.supports(call, bands, request.bins, with_values=True) == is_supported
+    return forward(call, bands, request)
 
 
 def in_float64(q: Tensor, k: Tensor, mask: Mask | None) -> tuple[Tensor, Tensor]:
@@ -102,8 +104,12 @@ def check(
     is_supported: bool = True,
 ) -> "ForwardResult":
     """All requested statistics equal those of float64, and no others are returned."""
+    request = request._replace(maximum=True)
     found = forward_result(q, k, v, mask, request, is_supported=is_supported)
     weights, lse = in_float64(q, k, mask)
+    assert found.maximum is not None
+    assert (found.maximum.isinf() == lse.isinf()).all()
+    assert (found.maximum.double() - weights.amax(-1).log() - lse).nan_to_num(0).abs().max() <= NEAR
     values = v.double().repeat_interleave(q.shape[1] // v.shape[1], 1)
     off = (found.out.double() - weights @ values).abs()
     allowed = (ROUNDED[q.dtype] + near) * (weights @ values.abs())  # 0 for fully masked queries
@@ -124,7 +130,8 @@ def check_second(q: Tensor, k: Tensor, lse: Tensor | None, mask: Mask | None, bi
     """Map and received attention from the LSE equal those of float64."""
     assert lse is not None
     weights, _ = in_float64(q, k, mask)
-    found = sum_over_queries(q, k, lse, bands_of(bound(mask, q, k)), scale=q.shape[-1] ** -0.5, bins=bins)
+    call = AttentionCall(q, k, k, q.shape[-1] ** -0.5)
+    found = sum_over_queries(call, lse, bands_of(bound(mask, q, k)), bins=bins)
     assert_near(found.map, pooled(weights, bins), "map of the second pass")
     assert_near(found.received, weights.sum(-2), "received")
 
@@ -211,10 +218,11 @@ def test_unaligned_bins_with_different_lengths(T: int, S: int) -> None:
 
 
 def test_unaligned_bins_with_positions_before_heads() -> None:
-    x = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(1000, 1003, B=2, H=12, G=3)]
+    x = three(x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(1000, 1003, B=2, H=12, G=3))
     found = check(*x, CAUSAL, ForwardRequest(entropy=True, bins=bins_of(1000, 1003, 79, 79), top=8))
     assert found.threshold is not None
-    assert torch.equal(found.threshold, hopper_launch.thresholds_of(*x[:2], bands_of(bound(CAUSAL, *x[:2])), top=8))
+    thresholds = hopper_launch.thresholds_of(AttentionCall(*x, scale=1.0), bands_of(bound(CAUSAL, *x[:2])), 8)
+    assert torch.equal(found.threshold, thresholds)
 
 
 def test_unaligned_bins_along_one_axis() -> None:
@@ -240,11 +248,12 @@ def test_it_agrees_with_the_forward_for_other_gpus() -> None:
     request = ForwardRequest(bins=bins_of(4096, 4096, 256, 256))
     found = check(q, k, v, CAUSAL, request)
     blocks = blocks_for(q.dtype, 128, 4096, 4096, 256)
-    other = forward(q, k, v, bands_of(bound(CAUSAL, q, k)), scale=128**-0.5, request=request, blocks=blocks)
+    call = AttentionCall(q, k, v, 128**-0.5)
+    other = forward(call, bands_of(bound(CAUSAL, q, k)), request, blocks=blocks)
     assert other.sums is not None
     assert_near(found.sums, other.sums.double(), "map", NEAR / 5)
     assert found.lse is not None
-    assert (found.lse - other.lse).abs().max() <= NEAR / 5
+    assert (found.lse - present(other.lse)).abs().max() <= NEAR / 5
     torch.testing.assert_close(found.out, other.out, rtol=2**-7, atol=2**-7)
 
 
@@ -269,7 +278,7 @@ def test_equal_keys() -> None:
 
 def test_positions_before_heads() -> None:
     """B T H E in memory, as a model's projections produce it, with several samples."""
-    x = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(2048, 2048, B=2, H=12, G=3)]
+    x = three(x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(2048, 2048, B=2, H=12, G=3))
     assert not any(one.is_contiguous() for one in x)
     check(*x, CAUSAL, ForwardRequest(entropy=True, bins=bins_of(2048, 2048, 128, 128)))
 
@@ -300,11 +309,12 @@ def test_attention_without_lse_is_observed_by_the_hopper_forward(
         return run(*arguments, **options)
 
     monkeypatch.setattr(hopper_launch, "forward", recorded)
-    found = observe(q, k, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, see=See(map=16, sink=False))
+    see = See(map=16, sink=False)
+    found = observe(AttentionCall(q, k, k, q.shape[-1] ** -0.5, bound=bound(mask, q, k), see=see))
     assert len(calls) == 1
     weights, lse = in_float64(q, k, mask)
     assert_near(found.map, pooled(weights, bins) / 128, "map")
-    assert (found.lse.double() - lse).abs().max() <= NEAR
+    assert (present(found.lse).double() - lse).abs().max() <= NEAR
 
 
 # --- bitwise reproducible ---------------------------------------------------------------------------------------
@@ -313,7 +323,7 @@ def test_attention_without_lse_is_observed_by_the_hopper_forward(
 def assert_same(found: "ForwardResult", expected: "ForwardResult", heads: slice = slice(None)) -> None:
     for one, other in zip(found, expected, strict=True):
         assert (one is None) == (other is None)
-        assert one is None or torch.equal(one, other[:, heads])
+        assert one is None or torch.equal(one, present(other)[:, heads])
 
 
 @pytest.mark.parametrize("width", [256, 200], ids=["whole tiles", "unaligned"])
@@ -340,10 +350,11 @@ def test_rows_beyond_the_end_do_not_read_masked_keys(height: int, width: int) ->
     clean = forward_result(q, k, v, mask, ForwardRequest(lse=True, bins=bins))
     k[:, :, 1016:], v[:, :, 1016:] = torch.nan, 0
     found = forward_result(q, k, v, mask, ForwardRequest(lse=True, bins=bins))
-    assert_near(found.sums, clean.sums.double(), "map")
+    assert_near(found.sums, present(clean.sums).double(), "map")
     assert found.lse is not None
-    after = sum_over_queries(q, k, found.lse, bands_of(bound(mask, q, k)), scale=q.shape[-1] ** -0.5, bins=bins)
-    assert_near(after.map, clean.sums.double(), "map of the second pass")
+    call = AttentionCall(q, k, v, q.shape[-1] ** -0.5)
+    after = sum_over_queries(call, found.lse, bands_of(bound(mask, q, k)), bins=bins)
+    assert_near(after.map, present(clean.sums).double(), "map of the second pass")
     assert after.received is not None
     assert after.received.isfinite().all()
     assert (after.received[:, :, 1016:] == 0).all()
@@ -358,16 +369,16 @@ def check_top_keys(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, top: int 
     weights, _ = in_float64(q, k, mask)
     assert found.threshold is not None
     assert found.lse is not None
-    bands, scale = bands_of(bound(mask, q, k)), q.shape[-1] ** -0.5
-    ((first, candidates),) = hopper_launch.candidates_of(q, k, found.threshold, bands)
+    bands = bands_of(bound(mask, q, k))
+    call = AttentionCall(q, k, v, q.shape[-1] ** -0.5, bound=bound(mask, q, k))
+    ((first, candidates),) = hopper_launch.candidates_of(call, bands, found.threshold)
     assert first == 0
     visible = (weights > 0).sum(-1).flatten(0, 1)
     assert (candidates.counts >= visible.clamp(max=top)).all(), "a list is too short"
-    options: dict[str, Any] = {"mask": bound(mask, q, k), "scale": scale, "top": top}
-    assert (hopper_launch.thresholds_of(q, k, bands, top=top) == found.threshold).all(), "as the forward finds them"
-    top_keys = query_statistics(q, k, found.lse, **options, threshold=found.threshold).top
+    assert (hopper_launch.thresholds_of(call, bands, top) == found.threshold).all(), "as the forward finds them"
+    top_keys = query_statistics(call, found.lse, top=top, threshold=found.threshold).top
     search_blocks = blocks_for(q.dtype, q.shape[3], q.shape[2], k.shape[2], table=SEARCH_BLOCKS)
-    searched = query_statistics(q, k, found.lse, **options, blocks=search_blocks).top
+    searched = query_statistics(call, found.lse, top=top, blocks=search_blocks).top
     assert top_keys is not None
     assert searched is not None
     expected = weights.topk(min(top, k.shape[2]), -1).values
@@ -397,7 +408,8 @@ def test_equal_keys_overflow_the_lists_and_are_searched() -> None:
     k = k[:, :, :1].expand(-1, -1, 600, -1).contiguous()
     found = forward_result(q, k, v, None, ForwardRequest(lse=True, top=8))
     assert found.lse is not None
-    top_keys = query_statistics(q, k, found.lse, scale=q.shape[-1] ** -0.5, top=8, threshold=found.threshold).top
+    call = AttentionCall(q, k, v, q.shape[-1] ** -0.5)
+    top_keys = query_statistics(call, found.lse, top=8, threshold=found.threshold).top
     assert top_keys is not None
     assert (top_keys.indices == torch.arange(8, device=q.device)).all()
 
@@ -412,12 +424,12 @@ def test_similar_neighbours_are_in_different_groups() -> None:
 
 def test_heads_in_groups_have_the_same_top_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, v = tensors(300, 700, H=6, G=3)
-    mask, scale = bound(Mask.causal(), q, k), q.shape[-1] ** -0.5
+    call = AttentionCall(q, k, v, q.shape[-1] ** -0.5, bound=bound(Mask.causal(), q, k))
     found = forward_result(q, k, v, Mask.causal(), ForwardRequest(lse=True, top=8))
     assert found.lse is not None
 
     def top_keys() -> "Top":
-        top = query_statistics(q, k, found.lse, mask=mask, scale=scale, top=8, threshold=found.threshold).top
+        top = query_statistics(call, present(found.lse), top=8, threshold=found.threshold).top
         assert top is not None
         return top
 

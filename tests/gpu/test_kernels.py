@@ -7,28 +7,30 @@ share compiled kernels.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 import torch
+from narrowing import Three, present, three
 from tolerances import assert_close
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import statistics_of
 from regard.records import Statistics
 
 if torch.cuda.is_available():  # without such a device Triton may be missing
     from regard.kernels.tiles import Bins
-    from regard.kernels.triton.attention import attention
+    from regard.kernels.triton.attention import attention, observe
     from regard.kernels.triton.autograd import attention_with_gradient
     from regard.kernels.triton.exact_weights import rectangle
     from regard.kernels.triton.forward_launch import forward
     from regard.kernels.triton.key_sums import sum_over_queries
     from regard.kernels.triton.mask_bands import bands_of
-    from regard.kernels.triton.observe import observe
     from regard.kernels.triton.support import ForwardRequest, ForwardResult
     from regard.kernels.triton.top_keys import query_statistics
 
@@ -42,7 +44,7 @@ SHORT, MIDDLE, LONG = 4096, 32_768, 131_072
 SAMPLES = 64
 """Rows of a long text that are checked in float64."""
 MAP = See(map=256)
-EVERYTHING = replace(MAP, entropy=True, received=True, top=8, distance=True)
+EVERYTHING = replace(MAP, max_score=True, entropy=True, received=True, top=8, distance=True)
 RUNS = 100
 MANY_SAMPLES = 4161
 """Samples of four heads of width 64: 4,363 million numbers, more than 32 bits can count."""
@@ -52,10 +54,10 @@ NEAR = 1e-4
 """Relative error of sums of weights; absolute error of the LSE, in nats. Entropy may differ by ten times as much."""
 
 
-def tensors(n: int, E: int = 64, *, H: int = 4, G: int = 2) -> list[Tensor]:
+def tensors(n: int, E: int = 64, *, H: int = 4, G: int = 2) -> Three[Tensor]:
     make = torch.Generator(DEVICE).manual_seed(0)
     shapes = ((1, H, n, E), (1, G, n, E), (1, G, n, E))
-    return [torch.randn(shape, generator=make, device=DEVICE).bfloat16() for shape in shapes]
+    return three(torch.randn(shape, generator=make, device=DEVICE).bfloat16() for shape in shapes)
 
 
 def bound(mask: Mask | None, q: Tensor, k: Tensor) -> Any:
@@ -65,13 +67,13 @@ def bound(mask: Mask | None, q: Tensor, k: Tensor) -> Any:
 def attention_of(
     q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, see: See = EVERYTHING
 ) -> tuple[Tensor, Statistics]:
-    return attention(q, k, v, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, see=see)
+    return attention(AttentionCall(q, k, v, q.shape[-1] ** -0.5, bound=bound(mask, q, k), see=see))
 
 
 def forward_result(q: Tensor, k: Tensor, v: Tensor, bins: "Bins | None") -> "ForwardResult":
     """The result of the single pass for causal attention."""
     request = ForwardRequest(lse=True, maximum=True, entropy=True, bins=bins)
-    return forward(q, k, v, bands_of(bound(Mask.causal(), q, k)), scale=q.shape[-1] ** -0.5, request=request)
+    return forward(AttentionCall(q, k, v, q.shape[-1] ** -0.5), bands_of(bound(Mask.causal(), q, k)), request)
 
 
 def in_float64(q: Tensor, k: Tensor, mask: Mask | None) -> tuple[Tensor, Tensor]:
@@ -107,30 +109,30 @@ def assert_top_keys(found: Any, weights: Tensor, near: float = NEAR) -> None:
 
 
 class Case(NamedTuple):
-    make: Callable[[], list[Tensor]]
+    make: Callable[[], Three[Tensor]]
     mask: Mask | None = None
     near: float = NEAR
     second_pass: bool = False
     """Whether the map is also computed by a second pass."""
 
 
-def with_a_sink() -> list[Tensor]:
+def with_a_sink() -> Three[Tensor]:
     """Each query gives the first key nearly all of its weight."""
     q, k, v = tensors(SHORT)
     q[..., 0], k[..., 0] = 8, 0
     k[:, :, 0, 0] = 20
-    return [q, k, v]
+    return q, k, v
 
 
-def with_large_scores() -> list[Tensor]:
+def with_large_scores() -> Three[Tensor]:
     """Scores around 150."""
     q, k, v = tensors(SHORT)
-    return [q * 30, k, v]
+    return q * 30, k, v
 
 
-def with_equal_keys() -> list[Tensor]:
+def with_equal_keys() -> Three[Tensor]:
     q, k, v = tensors(SHORT)
-    return [q, k[:, :, :1].expand_as(k).contiguous(), v]
+    return q, k[:, :, :1].expand_as(k).contiguous(), v
 
 
 def segments() -> Mask:
@@ -166,29 +168,30 @@ def test_every_statistic_equals_float64(name: str) -> None:
     wide = v.double().repeat_interleave(q.shape[1] // v.shape[1], 1)
     assert_close(out, (weights @ wide).cpu())
     assert_lse(found.lse, lse)
-    assert (found.entropy - right.entropy).abs().max() <= 10 * NEAR
+    assert (present(found.entropy) - present(right.entropy)).abs().max() <= 10 * NEAR
     for field in ("map", "received", "distance", "sink"):
         assert_near(getattr(found, field), getattr(right, field), field, near)
     assert_top_keys(found.top, weights, near)
     if second_pass:
-        second = observe(q, k, found.lse, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, see=MAP)
-        assert_near(second.map, right.map, "map of the second pass", near)
+        call = AttentionCall(q, k, v, q.shape[-1] ** -0.5, bound=bound(mask, q, k), see=MAP)
+        second = observe(call, found.lse)
+        assert_near(second.map, present(right.map), "map of the second pass", near)
 
 
 def test_entropy_in_known_cases() -> None:
     """Equal keys: the logarithm of the number of visible keys. One key: exactly 0. No key: 0."""
     _, found = attention_of(*with_equal_keys(), Mask.causal())
     visible = torch.arange(1, SHORT + 1, device=DEVICE, dtype=torch.float64)
-    assert (found.entropy - visible.log()).abs().max() <= 1e-5
+    assert (present(found.entropy) - visible.log()).abs().max() <= 1e-5
     _, found = attention_of(*tensors(SHORT), Mask.window(0, 0))
-    assert (found.entropy == 0).all()
+    assert (present(found.entropy) == 0).all()
     out, found = attention_of(*tensors(SHORT), segments())
     masked = ~segments().dense(SHORT, SHORT, like=out).any(-1)
     assert masked.any()
     assert (out[:, :, masked] == 0).all()
-    assert (found.entropy[:, :, masked] == 0).all()
-    assert (found.lse[:, :, masked] == -torch.inf).all()
-    assert (found.top.weights[:, :, masked] == 0).all()
+    assert (present(found.entropy)[:, :, masked] == 0).all()
+    assert (present(found.lse)[:, :, masked] == -torch.inf).all()
+    assert (present(found.top).weights[:, :, masked] == 0).all()
 
 
 def test_gradients_equal_float64() -> None:
@@ -196,16 +199,17 @@ def test_gradients_equal_float64() -> None:
     q, k, v = tensors(SHORT // 4)
     bins = Bins.of(SHORT // 4, SHORT // 4, See(map=8))
     assert bins is not None
-    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    leaves = three(x.clone().requires_grad_() for x in (q, k, v))
     mask = bound(Mask.causal(), q, k)
-    ours = attention_with_gradient(*leaves, mask=mask, scale=0.125, bins=bins, entropy=True, lse=True)
+    request = ForwardRequest(lse=True, entropy=True, bins=bins)
+    ours = attention_with_gradient(AttentionCall(*leaves, scale=0.125, bound=mask), request)
     doubles = [x.double().requires_grad_() for x in (q, k, v)]
     weights, lse = in_float64(doubles[0], doubles[1], Mask.causal())
     pooled = weights.unflatten(-1, (bins.C, bins.width)).sum(-1).unflatten(-2, (bins.R, bins.height)).sum(-2)
     out = weights @ doubles[2].repeat_interleave(2, 1)
     # Masked weights have no entropy, and no gradient of it, which would be infinite.
     theirs = (out, lse, torch.special.entr(weights.clamp(min=1e-300)).sum(-1), pooled)
-    outputs = (ours.out, ours.lse, ours.entropy, ours.sums)
+    outputs = [present(x) for x in (ours.out, ours.lse, ours.entropy, ours.sums)]
     make = torch.Generator(DEVICE).manual_seed(1)
     upstream = [torch.randn(x.shape, generator=make, device=DEVICE).to(x.dtype) for x in outputs]
     upstream[3] /= bins.height  # as a mean over the queries of a bin
@@ -224,23 +228,24 @@ def test_invariants() -> None:
     assert bins is not None
     one = forward_result(q, k, v, bins)
     mask = bound(Mask.causal(), q, k)
-    second = sum_over_queries(q, k, one.lse, bands_of(mask), scale=0.125, bins=bins)
-    found = query_statistics(q, k, one.lse, mask=mask, scale=0.125, top=8)
+    call = AttentionCall(q, k, v, 0.125, bound=mask)
+    second = sum_over_queries(call, present(one.lse), bands_of(mask), bins=bins)
+    found = query_statistics(call, present(one.lse), top=8)
     assert one.sums is not None
     visible = torch.arange(1, MIDDLE + 1, device=DEVICE, dtype=torch.float64)
     rows = torch.full((bins.R,), float(bins.height), device=DEVICE, dtype=torch.float64)
     assert_near(one.sums.double().sum(-1), rows.expand(1, 4, -1), "each row's bins add up to 1", 1e-5)
     total = torch.tensor(float(MIDDLE), device=DEVICE, dtype=torch.float64)
     assert_near(one.sums.double().sum((-2, -1)), total, "the map's total is the number of rows", 1e-5)
-    assert_near(second.received.double().sum(-1), total, "so is what was received", 1e-5)
-    columns = second.received.double().unflatten(-1, (bins.C, bins.width)).sum(-1)
+    assert_near(present(second.received).double().sum(-1), total, "so is what was received", 1e-5)
+    columns = present(second.received).double().unflatten(-1, (bins.C, bins.width)).sum(-1)
     assert_near(one.sums.double().sum(-2), columns, "the map's columns are what was received")
-    assert_near(one.sums, second.map.double(), "one pass and two")
-    assert (one.entropy >= 0).all()
-    assert (one.entropy <= visible.log() + 1e-3).all()
-    top_weight = (one.maximum - one.lse).double().exp()
+    assert_near(one.sums, present(second.map).double(), "one pass and two")
+    assert (present(one.entropy) >= 0).all()
+    assert (present(one.entropy) <= visible.log() + 1e-3).all()
+    top_weight = (present(one.maximum) - present(one.lse)).double().exp()
     assert (top_weight >= (1 - 1e-5) / visible).all()
-    assert_near(found.top.weights[..., 0], top_weight, "the highest weight, by its score")
+    assert_near(present(found.top).weights[..., 0], top_weight, "the highest weight, by its score")
 
 
 # --- long texts, against PyTorch's kernels -----------------------------------------------------------------------
@@ -295,7 +300,7 @@ def test_received_attention_of_a_long_text_equals_a_transposed_lse(long: Long) -
     query_side = torch.cat((q, most, -lse[..., None] - most), -1).flip(2)
     _, logs = stock(pad(key_side, (0, 6)), pad(query_side, (0, 6)), torch.zeros_like(q[..., :8]), 1.0)
     mask = bound(Mask.causal(), long.q, long.k)
-    found = sum_over_queries(long.q, long.k, long.result.lse, bands_of(mask), scale=0.125)
+    found = sum_over_queries(AttentionCall(long.q, long.k, long.v, 0.125), present(long.result.lse), bands_of(mask))
     assert_near(found.received, logs.flip(2).double().exp(), "received")
 
 
@@ -305,16 +310,19 @@ def test_rows_of_a_long_text_equal_float64(long: Long) -> None:
     scores = scores.masked_fill(torch.arange(LONG, device=DEVICE) > rows[:, None], -torch.inf)
     weights = scores.softmax(-1)
     assert_close(long.result.out[:, :, rows], (weights @ long.v.double()).cpu())
-    assert_lse(long.result.lse[:, :, rows], scores.logsumexp(-1))
-    assert (long.result.entropy[:, :, rows] - torch.special.entr(weights).sum(-1)).abs().max() <= 10 * NEAR
+    assert_lse(present(long.result.lse)[:, :, rows], scores.logsumexp(-1))
+    assert (present(long.result.entropy)[:, :, rows] - torch.special.entr(weights).sum(-1)).abs().max() <= 10 * NEAR
     mask = bound(Mask.causal(), long.q, long.k)
-    zoomed = rectangle(long.q, long.k, long.result.lse, rows, slice(0, LONG), mask=mask, scale=0.125)
+    call = AttentionCall(long.q, long.k, long.v, 0.125, bound=mask)
+    zoomed = rectangle(call, present(long.result.lse), rows, slice(0, LONG))
     assert_near(zoomed, weights, "weights")
-    found = query_statistics(long.q, long.k, long.result.lse, mask=mask, scale=0.125, top=8)
-    top = found.top._replace(indices=found.top.indices[:, :, rows], weights=found.top.weights[:, :, rows])
+    found = query_statistics(call, present(long.result.lse), top=8)
+    top = present(found.top)._replace(
+        indices=present(found.top).indices[:, :, rows], weights=present(found.top).weights[:, :, rows]
+    )
     assert_top_keys(top, weights)
     needle_rows, places = long.needles
-    assert (found.top.indices[0, 0, needle_rows, 0] == places).all()
+    assert (present(found.top).indices[0, 0, needle_rows, 0] == places).all()
 
 
 # --- reproducibility, memory, large offsets ----------------------------------------------------------------------
@@ -322,15 +330,15 @@ def test_rows_of_a_long_text_equal_float64(long: Long) -> None:
 
 def test_a_hundred_runs_are_bitwise_equal() -> None:
     q, k, v = tensors(SHORT)
-    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    leaves = three(x.clone().requires_grad_() for x in (q, k, v))
     mask = bound(Mask.causal(), q, k)
 
     def run() -> list[Tensor]:
         out, found = attention_of(q, k, v, Mask.causal())
-        second = observe(q, k, found.lse, mask=mask, scale=0.125, see=MAP)
-        out_with_grad = attention_with_gradient(*leaves, mask=mask, scale=0.125).out
+        second = observe(AttentionCall(q, k, v, 0.125, bound=mask, see=MAP), found.lse)
+        out_with_grad = attention_with_gradient(AttentionCall(*leaves, 0.125, bound=mask), ForwardRequest()).out
         gradients = torch.autograd.grad(out_with_grad, leaves, v.repeat_interleave(2, 1))
-        fields = (found.map, found.lse, found.entropy, found.received, found.distance, *found.top)
+        fields = (found.map, found.lse, found.entropy, found.received, found.distance, *present(found.top))
         return [out, *fields, second.map, *gradients]
 
     first = run()
@@ -364,13 +372,13 @@ def test_memory_grows_linearly(what: str) -> None:
         q, k, v = tensors(n, H=2, G=1)
         if what == "statistics":
             see = See(map=32, entropy=True, received=True, top=8)
-            found.append(peak(lambda q=q, k=k, v=v, see=see: attention_of(q, k, v, Mask.causal(), see)))
+            found.append(peak(partial(attention_of, q, k, v, Mask.causal(), see)))
         else:
-            leaves = [x.requires_grad_() for x in (q, k, v)]
+            leaves = three(x.requires_grad_() for x in (q, k, v))
             mask = bound(Mask.causal(), q, k)
 
-            def backward(leaves: list[Tensor] = leaves, mask: Any = mask) -> object:
-                out = attention_with_gradient(*leaves, mask=mask, scale=0.125).out
+            def backward(leaves: Three[Tensor] = leaves, mask: Any = mask) -> object:
+                out = attention_with_gradient(AttentionCall(*leaves, 0.125, bound=mask), ForwardRequest()).out
                 return torch.autograd.grad(out, leaves, torch.ones_like(out))
 
             found.append(peak(backward))
@@ -386,11 +394,12 @@ def test_offsets_beyond_31_bits() -> None:
 
     def everything(q: Tensor, k: Tensor) -> list[Tensor]:
         out, found = attention_of(q, k, k, Mask.causal())
-        leaves, mask = [x.detach().requires_grad_() for x in (q, k, k)], bound(Mask.causal(), q, k)
-        gradients = torch.autograd.grad(attention_with_gradient(*leaves, mask=mask, scale=0.125).out, leaves, q)
+        leaves, mask = three(x.detach().requires_grad_() for x in (q, k, k)), bound(Mask.causal(), q, k)
+        result = attention_with_gradient(AttentionCall(*leaves, 0.125, bound=mask), ForwardRequest())
+        gradients = torch.autograd.grad(result.out, leaves, q)
         rows = torch.arange(SHORT - 8, SHORT, device=DEVICE)
-        zoomed = rectangle(q, k, found.lse, rows, slice(0, SHORT), mask=mask, scale=0.125)
-        fields = (found.map, found.lse, found.entropy, found.received, *found.top)
+        zoomed = rectangle(AttentionCall(q, k, k, 0.125, bound=mask), present(found.lse), rows, slice(0, SHORT))
+        fields = (found.map, found.lse, found.entropy, found.received, *present(found.top))
         return [x[-1] for x in (out, *fields, *gradients, zoomed, found.distance)]
 
     *far, last_distance = everything(q, k)

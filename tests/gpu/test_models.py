@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
+from narrowing import present
 
 from regard import See
 from regard.generation import Sampling, beam_search, generate
@@ -42,7 +43,7 @@ def texts_of(name: str, B: int = 2, T: int = 9) -> tuple[torch.Tensor, torch.Ten
     if config.kind == "encoder-decoder":
         source = torch.from_numpy(random_ids(config, (B, 7), 1, source=True))
     if config.vocab_size is None:
-        ids, source = ids.float(), source.float()
+        ids, source = ids.float(), present(source).float()
     return ids, source
 
 
@@ -60,14 +61,15 @@ def test_gpu_and_cpu_give_the_same_results(name: str) -> None:
         on_gpu = (ids.cuda(), None if source is None else source.cuda())
         near(gpu_model(*on_gpu), expected, 1e-4)  # another device sums in another order
         near(gpu_model(*on_gpu, attend=recorder), gpu_model(*on_gpu))
-    assert all(record.map.is_cuda for record in recorder.trace)
+    assert all(present(record.map).is_cuda for record in recorder.trace)
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "t5", "gemma"])
 def test_captured_steps_equal_one_forward(name: str) -> None:
     torch._dynamo.reset()
     _, model = both_of(name)
-    ids, source = (None if x is None else x.cuda() for x in texts_of(name, T=16))
+    ids, source = texts_of(name, T=16)
+    ids, source = ids.cuda(), None if source is None else source.cuda()
     with torch.no_grad():
         expected = model(ids, source)
     keep = np.ones((2, 16), dtype=bool)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from narrowing import Three, present, three
 from tolerances import assert_same_bits
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -47,14 +48,14 @@ CASES = [
 CLOSE = {SINGLE: 2e-5, HALF: 3e-2}
 NEAR = {"lse": 1e-4, "entropy": 1e-3}
 """Tolerances of statistics, which are float32 for every dtype; for the others 1e-6 absolute and 1e-4 relative."""
-EVERYTHING = See(map=16, entropy=True, received=True, top=8, distance=True, qk=True)
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
+EVERYTHING = See(map=16, max_score=True, entropy=True, received=True, top=8, distance=True, qk=True)
+FIELDS = ("map", "lse", "max_score", "entropy", "received", "sink", "distance")
 
 
-def tensors(dtype: torch.dtype, grad: bool = False) -> list[Tensor]:
+def tensors(dtype: torch.dtype, grad: bool = False) -> Three[Tensor]:
     make = torch.Generator().manual_seed(0)
     shapes = ((2, H, T, E), (2, G, S, E), (2, G, S, E))
-    return [torch.randn(shape, generator=make).to(DEVICE, dtype).requires_grad_(grad) for shape in shapes]
+    return three(torch.randn(shape, generator=make).to(DEVICE, dtype).requires_grad_(grad) for shape in shapes)
 
 
 def assert_near(found: Tensor, right: Tensor, atol: float, rtol: float, what: str) -> None:
@@ -92,9 +93,9 @@ def test_the_table_shows_the_choice_and_the_reasons() -> None:
         assert table.chosen != "triton"
         with pytest.raises(BackendError, match=reason):
             attend(q, k, v, **options, backend="triton")
-    wide = [x.repeat(1, 1, 1, 5) for x in (q, k, v)]
+    wide = three(x.repeat(1, 1, 1, 5) for x in (q, k, v))
     assert "width is 320, and at most 256" in backends(*wide, see=See())["triton"]
-    double = [x.double() for x in (q, k, v)]
+    double = three(x.double() for x in (q, k, v))
     assert backends(*double, see=See()).chosen == "chunked"
 
 
@@ -111,17 +112,17 @@ def test_tensors_on_different_devices_are_refused() -> None:
 def test_output_and_record_are_those_of_eager(name: str, dtype: torch.dtype) -> None:
     q, k, v = tensors(dtype)
     out, record = attend(q, k, v, mask=MASKS[name], see=EVERYTHING)
-    exact = [x.double() for x in (q, k, v)]
+    exact = three(x.double() for x in (q, k, v))
     right_out, right = attend(*exact, mask=MASKS[name], see=EVERYTHING, backend="eager")
     assert_near(out, right_out, CLOSE[dtype], CLOSE[dtype], "output")
     assert_same_record(record, right)
-    assert_near(record.top.weights, right.top.weights, 1e-6, 1e-4, "top")
+    assert_near(present(record.top).weights, present(right.top).weights, 1e-6, 1e-4, "top")
     assert_near(record.weights(), right.weights(), 1e-6, 1e-4, "weights")
     part = slice(31, 140), slice(3, 77)
     assert_near(record.weights(*part), right.weights(*part), 1e-6, 1e-4, "rectangle")
     again_out, again = attend(q, k, v, mask=MASKS[name], see=EVERYTHING)
     assert torch.equal(again_out, out)
-    assert torch.equal(again.map, record.map)
+    assert torch.equal(present(again.map), present(record.map))
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e38])
@@ -153,16 +154,20 @@ def test_large_inputs_are_not_copied_to_check_them() -> None:
 
 
 def losses(out: Tensor, record: Record) -> Tensor:
-    attending = record.lse > -torch.inf
+    attending = present(record.lse) > -torch.inf
     factors = torch.linspace(-1, 1, E, device=out.device, dtype=out.dtype)
-    parts = (record.map * factors[:16]).sum(), record.lse[attending].square().mean(), record.entropy.mean()
+    parts = (
+        (present(record.map) * factors[:16]).sum(),
+        present(record.lse)[attending].square().mean(),
+        present(record.entropy).mean(),
+    )
     return (out * factors).mean() + sum(parts)
 
 
 @pytest.mark.parametrize("name", ["full", "causal and padding"])
 def test_gradients_through_statistics(name: str) -> None:
     see = See(map=16, entropy=True, differentiable=True)
-    ours, right = tensors(SINGLE, grad=True), [x.double().requires_grad_() for x in tensors(SINGLE)]
+    ours, right = tensors(SINGLE, grad=True), three(x.double().requires_grad_() for x in tensors(SINGLE))
     table = backends(*ours, mask=MASKS[name], see=see)
     assert table.chosen == "triton"
     assert table["chunked"].endswith("triton, eager")
@@ -176,7 +181,7 @@ def test_gradients_through_statistics(name: str) -> None:
 
 
 def test_gradients_with_softcap_and_no_statistics() -> None:
-    ours, right = tensors(SINGLE, grad=True), [x.double().requires_grad_() for x in tensors(SINGLE)]
+    ours, right = tensors(SINGLE, grad=True), three(x.double().requires_grad_() for x in tensors(SINGLE))
     attend(*ours, mask=Mask.causal(), softcap=3.0).square().mean().backward()
     attend(*right, mask=Mask.causal(), softcap=3.0, backend="eager").square().mean().backward()
     for one, other in zip(ours, right, strict=True):
@@ -213,7 +218,7 @@ class SelfAttention(nn.Module):
 class Model(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(SelfAttention() for _ in range(2))
+        self.layers: Any = nn.ModuleList(SelfAttention() for _ in range(2))
 
     def forward(self, x: Tensor, added: Tensor | None = None) -> Tensor:
         for layer in self.layers:
@@ -244,7 +249,7 @@ def right_records(model: Model, x: Tensor, added: Tensor | None, see: See) -> li
         mask = Mask.causal() if added is None else Mask.of(added == 0)
         scores = attention_scores(q, k, mask)
         shape = tuple(scores.shape)
-        padding = padding_of(mask.bind(shape[:2], *shape[2:], q), None, shape, across=False)
+        padding = padding_of(mask.bind(shape[:2], shape[2], shape[3], q), None, shape, across=False)
         found.append(statistics_of(attention_weights(scores), scores.logsumexp(-1), see, padding=padding))
         x = x + layer(x, added)
     return found
@@ -296,7 +301,7 @@ def test_watch_changes_nothing_and_equals_eager(
     # Kernels give different outputs for fully masked rows, which are inputs of the next layer.
     for record, right in list(zip(trace, expected, strict=True))[: 1 if masked else 2]:
         assert not record.fused
-        assert_same_record(record, right, ("map", "lse", "entropy", "received", "sink"))
+        assert_same_record(record, right, ("map", "lse", "max_score", "entropy", "received", "sink"))
         weights = record.weights(slice(90, 190), slice(60, 160))
         assert (weights.sum(-1) <= 1.001).all()
 
@@ -345,7 +350,7 @@ def test_a_fused_output_has_the_same_strides(kernel: SDPBackend, transposed: boo
 
 def test_a_compiled_model_works_with_fused_attention() -> None:
     model, x = model_and_text(HALF, 640)
-    compiled = torch.compile(model)
+    compiled: Any = torch.compile(model)  # annotated as a function
     with torch.no_grad():
         plain = compiled(x)
         with watch(compiled, see=See(map=16, fused=True)) as trace:

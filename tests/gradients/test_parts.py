@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from narrowing import Three
 from tolerances import assert_close
 from torch.autograd import gradcheck
 
@@ -17,12 +18,14 @@ from regard.functional import norms as f_norms
 from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
 from regard.functional import positions as f_positions
+from regard.position_rules import Pairing
 from regard.reference import norms as r_norms
 from regard.reference import position_wise as r_activations
 from regard.reference import position_wise as r_feed_forward
 from regard.reference import positions as r_positions
+from regard.reference.position_wise import ActivationName
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+ACTIVATIONS: tuple[ActivationName, ...] = ("relu", "gelu", "gelu_tanh", "silu")
 POSITIONS = np.array([0, 1, 5, 1000])
 
 
@@ -57,6 +60,7 @@ def cases() -> dict[str, Case]:
     found["feed_forward one row, no biases"] = Case(
         *with_option(r_feed_forward, f_feed_forward, "feed_forward"), ((4,), (4, 5), (5, 4))
     )
+    pairing: Pairing
     for pairing in ("halves", "pairs"):
         # The backward pass of a rotation is the inverse rotation, as its docstring says.
         found[f"rotate {pairing}"] = Case(
@@ -68,7 +72,7 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def with_option(package: Any, torch_version: Any, name: str, **options: Any) -> tuple[Callable[..., Any], ...]:
+def with_option(package: Any, torch_version: Any, name: str, **options: Any) -> Three[Callable[..., Any]]:
     """The function of that name, its backward pass and its torch version, with these options."""
     forward, backward = getattr(package, name), getattr(package, f"{name}_backward")
     other = getattr(torch_version, name)

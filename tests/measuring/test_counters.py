@@ -1,13 +1,13 @@
 """benchmarks/counters: how Nsight Compute is run and its log read. A script replaces it."""
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks import counters
 from benchmarks.counters import COLUMNS, HEADINGS, Counted, NoCountersError, counted, read
 
 WIDE = """==PROF== Connected to process 7
@@ -79,7 +79,7 @@ def test_errors_are_reported(body: str, why: str, tmp_path: Path, monkeypatch: p
 
 
 def test_without_nsight_compute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     with pytest.raises(NoCountersError, match="not installed"):
         counted(["program"], 1.0)
 

@@ -83,8 +83,12 @@ def test_a_time_excludes_the_host(launches: list[tuple[float, float]]) -> None:
 def test_without_sleeping_the_host_is_included(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine.install(monkeypatch)
     monkeypatch.setattr(cuda_clock, "sleep_seconds", lambda _: 0.0)
-    run = {"slow": lambda: [machine.launch(1e-4, host=1e-3) for _ in range(3)]}
-    found = race(run, seconds=9.0, least=1, most=1, device=torch.device("cpu"))
+
+    def run() -> None:
+        for _ in range(3):
+            machine.launch(1e-4, host=1e-3)
+
+    found = race({"slow": run}, seconds=9.0, least=1, most=1, device=torch.device("cpu"))
     assert found.times["slow"] == pytest.approx([3.1e-3])
 
 
@@ -98,7 +102,12 @@ def test_order_of_flush_sleep_and_events(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_sleep_follows_the_last_host_time(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, sleeps = Machine.install(monkeypatch), []
-    monkeypatch.setattr(cuda_clock, "sleep_seconds", lambda host: sleeps.append(host) or sleep_seconds(host))
+
+    def sleep(host: float) -> float:
+        sleeps.append(host)
+        return sleep_seconds(host)
+
+    monkeypatch.setattr(cuda_clock, "sleep_seconds", sleep)
     race({"one": lambda: machine.launch(1e-4, 2e-3)}, seconds=9.0, least=3, most=3, device=torch.device("cpu"))
     assert sleeps == pytest.approx([LONGEST, 2e-3, 2e-3])
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import three
 from strategies import Call, calls, padding_in
 from tolerances import assert_close
 
@@ -59,7 +60,7 @@ def test_gradients_equal_the_reference(backend: str, call: Call) -> None:
     if backend == "sdpa" and call.softcap is not None:
         return
     tensors = call.as_torch()
-    leaves = [x.clone().requires_grad_() for x in (tensors.q, tensors.k, tensors.v)]
+    leaves = three(x.clone().requires_grad_() for x in (tensors.q, tensors.k, tensors.v))
     out = attend(*leaves, **tensors.options, backend=backend)
     upstream = np.random.default_rng(0).standard_normal(out.shape)
     out.backward(torch.from_numpy(upstream))
@@ -72,6 +73,7 @@ def test_gradients_equal_the_reference(backend: str, call: Call) -> None:
 SEES = st.builds(
     See,
     map=st.sampled_from((1, 2, 3, 4, 256, None)),
+    max_score=st.booleans(),
     entropy=st.booleans(),
     received=st.booleans(),
     top=st.sampled_from((None, 1, 3, 100)),
@@ -100,9 +102,10 @@ def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtyp
     padding = padding_in(record)
     four = without_rows(four, padding.queries, 0, axes=1)
     lse = reference.log_sum_exp(scores).reshape(four.shape[:3])
-    right = reference.statistics_of(four, lse, see, padding=padding)
+    scores = np.broadcast_to(scores, weights.shape).reshape(four.shape)
+    right = reference.statistics_of(four, lse, see, scores, padding)
     assert record.shape == four.shape
-    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance"):
         found, wanted = getattr(record, name), getattr(right, name)
         assert (found is None) == (wanted is None), name
         if found is not None:
@@ -125,4 +128,4 @@ def test_all_backends_are_covered() -> None:
     x = np.eye(3)
     assert set(backends(x, x, x)) == set(NUMPY)
     # triton is tested in tests/unit/kernels/triton by its interpreter, and in tests/gpu on a GPU.
-    assert set(backends(*[torch.eye(3)] * 3)) == {*TORCH, "triton"}
+    assert set(backends(*(torch.eye(3),) * 3)) == {*TORCH, "triton"}

@@ -75,6 +75,7 @@ def without_cache(
     return [ids[row, len(prompts[row]) : ends[row]].tolist() for row in (0, 1)], torch.stack(logits, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
 def test_256_greedy_tokens_are_the_same_with_every_cache(name: str) -> None:
     config = config_called(name)
@@ -83,7 +84,7 @@ def test_256_greedy_tokens_are_the_same_with_every_cache(name: str) -> None:
     expected, expected_logits = without_cache(model, prompts, sources)
     assert all(len(set(text)) > 2 for text in expected)
 
-    batch = {"prompts": prompts, "sources": sources, "max_new": STEPS}
+    batch: dict[str, Any] = {"prompts": prompts, "sources": sources, "max_new": STEPS}
     assert generate(model, **batch) == expected, "left-padded batch"
     assert generate(model, **batch, cache="static") == expected, "static cache"
     assert generate(model, **batch, chunk=2) == expected, "chunked prefill"
@@ -120,10 +121,10 @@ def test_256_random_tokens_give_the_same_logits_with_every_cache(name: str, meth
             ]
             for row in (0, 1)
         ]
-    options = {} if sources is None else {"source": right_padded(sources)[0]}
+    options: dict[str, Any] = {} if sources is None else {"source": right_padded(sources)[0]}
     if sources is not None:
         options["source_mask"] = Mask.from_keep(right_padded(sources)[1])
-    decoding = numpys.begin(**options) if method == "NumPy" else model.begin(**options, cache=method)
+    decoding = numpys.begin(**options) if method == "NumPy" else model.begin(**options | {"cache": method})
     rows, found = [0, 1], [prefill(decoding, prompts, chunk=4)]
     for t in range(STEPS - 1):
         if t % 7 == 6:
@@ -142,7 +143,7 @@ def test_numpy_and_torch_generate_the_same(name: str) -> None:
     config = CONFIGS[name]
     model, numpys = both_of(config, "float64")
     prompts, sources = prompts_of(config)
-    options = {"sources": sources, "max_new": 12}
+    options: dict[str, Any] = {"sources": sources, "max_new": 12}
     how = Sampling(temperature=0.8, top_k=12, top_p=0.9, min_p=0.01, repetition_penalty=1.2, seed=7)
     for more in ({}, {"pick": how}, {"eos": 3}, {"pick": how, "chunk": 2}):
         assert generate(model, prompts, **options, **more) == generate(numpys, prompts, **options, **more)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from families import weights_of
 from model_pairs import CASES, Batch, batch, by_definition, pair
+from narrowing import present
 from tolerances import assert_close
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -74,7 +75,7 @@ def test_attention_weights(name: str, padded: bool) -> None:
         assert record.kind == ("cross" if "cross" in record_name else record_name.partition(".")[0])
         assert (weights.amax(-1) * (weights > 0).sum(-1)).mean() > 1.2, "nearly uniform: the comparison is weak"
         rows = keep[:, None, :, None]  # padding queries are not compared
-        assert_close(record.map * rows, weights * rows, "logits")
+        assert_close(present(record.map) * rows, weights * rows, "logits")
         compared += 1
     assert compared == len(recorder.trace)
 
@@ -85,7 +86,7 @@ def attentions_of(output: Any, config: TransformerConfig, given: Batch) -> list[
         tables = {f"{config.kind}.layers.#.self_attention": (output.attentions, given.keep)}
     else:
         tables = {
-            "encoder.layers.#.self_attention": (output.encoder_attentions, given.source_keep),
+            "encoder.layers.#.self_attention": (output.encoder_attentions, present(given.source_keep)),
             "decoder.layers.#.self_attention": (output.decoder_attentions, given.keep),
             "decoder.layers.#.cross_attention": (output.cross_attentions, given.keep),
         }

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import present, three
 from torch import nn
 from transformers import (
     BartConfig,
@@ -33,7 +34,7 @@ from regard.capture.huggingface import register
 from regard.records import Record
 from regard.trace import Trace
 
-EVERYTHING = See(map=64, entropy=True, received=True, top=3, distance=True, values=True, qk=True)
+EVERYTHING = See(map=64, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, qk=True)
 TEXTS = [[5, 6, 7, 8, 9, 5, 6, 7, 8, 9], [11, 12, 11, 13], [7, 8, 9, 10, 7, 8, 9]]
 LENGTH = 12
 BACKENDS = ("blocked", "reference", "chunked", "eager")
@@ -53,23 +54,23 @@ def assert_as_alone(found: Record, alone: Record, sample: int, rows: slice, cols
         return np.delete(to_numpy(x), np.arange(part.start, part.stop), axis)
 
     if alone.map is not None:
-        same("map", found.map[sample, :, rows, cols], alone.map[0])
-        assert not empty(found.map[sample], rows, 1).any()
-    for name, part in (("lse", rows), ("entropy", rows), ("received", cols)):
+        same("map", present(found.map)[sample, :, rows, cols], alone.map[0])
+        assert not empty(present(found.map)[sample], rows, 1).any()
+    for name, part in (("lse", rows), ("max_score", rows), ("entropy", rows), ("received", cols)):
         mine, right = getattr(found, name), getattr(alone, name)
         if right is not None:
             same(name, mine[sample][:, part], right[0])
-            assert (empty(mine[sample], part, 1) == (-np.inf if name == "lse" else 0)).all(), name
+            assert (empty(mine[sample], part, 1) == (-np.inf if name in ("lse", "max_score") else 0)).all(), name
     if alone.sink is not None:
-        same("sink", found.sink[sample], alone.sink[0])
+        same("sink", present(found.sink)[sample], alone.sink[0])
     if alone.distance is not None:
         near = alone.distance.shape[-1]
-        same("distance", found.distance[sample, :, :near], alone.distance[0])
-        assert not to_numpy(found.distance[sample, :, near:]).any()
+        same("distance", present(found.distance)[sample, :, :near], alone.distance[0])
+        assert not to_numpy(present(found.distance)[sample, :, near:]).any()
     if alone.top is not None:
         k = alone.top.weights.shape[-1]
-        same("top", found.top.weights[sample, :, rows, :k], alone.top.weights[0])
-        assert not empty(found.top.weights[sample], rows, 1).any()
+        same("top", present(found.top).weights[sample, :, rows, :k], alone.top.weights[0])
+        assert not empty(present(found.top).weights[sample], rows, 1).any()
     if alone.has_weights:
         same("weights", found.weights()[sample, :, rows, cols], alone.weights()[0])
         assert not empty(found.weights()[sample], rows, 1).any()
@@ -94,12 +95,12 @@ def test_attend(lengths: list[int], more: int, side: str, causal: bool, bins: in
     keep = np.zeros((B, T), bool)
     for sample, count in enumerate(lengths):
         keep[sample, place(count, T, side)] = True
-    see = See(map=bins, entropy=True, received=True, top=2, distance=True, qk=True)
+    see = See(map=bins, max_score=True, entropy=True, received=True, top=2, distance=True, qk=True)
 
     def observed(mask: Mask | None, *arrays: np.ndarray) -> Record:
         if causal:
             mask = Mask.causal() if mask is None else Mask.causal() & mask
-        given_arrays = arrays if backend in ("blocked", "reference") else [torch.tensor(x) for x in arrays]
+        given_arrays = three(x if backend in ("blocked", "reference") else torch.tensor(x) for x in arrays)
         return attend(*given_arrays, mask=mask, see=see, backend=backend)[1]
 
     found = observed(Mask.from_keep(keep), q, k, v)
@@ -109,11 +110,11 @@ def test_attend(lengths: list[int], more: int, side: str, causal: bool, bins: in
         if bins < T:  # its bins are those of the padded length; the mean over the text's queries is equal
             weights = to_numpy(found.weights())[sample]
             high = -(-T // bins)
-            for r in range(found.map.shape[-2]):
+            for r in range(present(found.map).shape[-2]):
                 text = weights[:, r * high : (r + 1) * high][:, keep[sample, r * high : (r + 1) * high]]
                 mean = text.mean(1) if text.shape[1] else np.zeros((2, T))
                 pooled = np.add.reduceat(mean, np.arange(0, T, high), axis=-1)
-                np.testing.assert_allclose(to_numpy(found.map[sample, :, r]), pooled, atol=1e-9)
+                np.testing.assert_allclose(to_numpy(present(found.map)[sample, :, r]), pooled, atol=1e-9)
             alone = alone.changed(map=None)
         assert_as_alone(found, alone, sample, at, at, atol=1e-9)
 
@@ -128,7 +129,7 @@ def test_attend_cross_attention(backend: str, side: str) -> None:
     keep[1, place(4, 6, side)] = True
 
     def observed(mask: Mask | None, *arrays: np.ndarray) -> Record:
-        given_arrays = arrays if backend in ("blocked", "reference") else [torch.tensor(x) for x in arrays]
+        given_arrays = three(x if backend in ("blocked", "reference") else torch.tensor(x) for x in arrays)
         return attend(*given_arrays, mask=mask, see=EVERYTHING, backend=backend, kind="cross")[1]
 
     found, at = observed(Mask.from_keep(keep), q, k, v), place(4, 6, side)
@@ -140,7 +141,7 @@ def test_attend_cross_attention(backend: str, side: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_masked_position_is_not_padding(backend: str) -> None:
     """A band, and an array that masks each query's own key, mask the last key for all queries: it is still a token."""
-    x = np.random.default_rng(0).normal(size=(1, 1, 5, 3))
+    x: Any = np.random.default_rng(0).normal(size=(1, 1, 5, 3))
     x = x if backend in ("blocked", "reference") else torch.tensor(x)
     before = np.tril(np.ones((5, 5), bool), -1)
     _, record = attend(x, x, x, mask=before if backend in ("blocked", "reference") else torch.tensor(before), see=See())
@@ -154,10 +155,10 @@ def test_a_bias_shows_padding_too() -> None:
     hiding = np.zeros((1, 1, 5, 5))
     hiding[..., 3:] = -1e9
     for backend in BACKENDS:
-        given_arrays = [x, x, x] if backend in ("blocked", "reference") else [torch.tensor(x)] * 3
+        given_arrays = three(x if backend in ("blocked", "reference") else torch.tensor(x) for _ in range(3))
         bias = hiding if backend in ("blocked", "reference") else torch.tensor(hiding)
         found = attend(*given_arrays, bias=bias, see=EVERYTHING, backend=backend)[1]
-        alone = attend(*[y[:, :, :3] for y in given_arrays], see=EVERYTHING, backend=backend)[1]
+        alone = attend(*three(y[:, :, :3] for y in given_arrays), see=EVERYTHING, backend=backend)[1]
         assert_as_alone(found, alone, 0, slice(0, 3), slice(0, 3), atol=1e-9)
 
 
@@ -166,7 +167,7 @@ def test_gradients_of_statistics_ignore_padding() -> None:
     keep = torch.tensor([[True, True, True, False, False]])
     see = See(map=2, entropy=True, differentiable=True)
     _, found = attend(x, x, x, mask=Mask.from_keep(keep), see=see)
-    (found.map.square().sum() + found.entropy.sum() + found.lse[..., :3].sum()).backward()
+    (present(found.map).square().sum() + present(found.entropy).sum() + present(found.lse)[..., :3].sum()).backward()
     assert x.grad is not None
     assert x.grad.isfinite().all()
     assert (x.grad[:, :, 3:] == 0).all()
@@ -181,7 +182,7 @@ def test_non_finite_padding_does_not_change_statistics() -> None:
     for backend in BACKENDS:
         pair = [y if backend in ("blocked", "reference") else torch.tensor(y) for y in (x, spoiled)]
         clean, found = (attend(y, y, y, mask=keep, see=EVERYTHING, backend=backend)[1] for y in pair)
-        for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+        for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance"):
             np.testing.assert_array_equal(to_numpy(getattr(clean, name)), to_numpy(getattr(found, name)))
 
 
@@ -193,10 +194,15 @@ def padded(texts: list[list[int]], side: str, length: int = LENGTH) -> torch.Ten
     return torch.tensor([p + t if side == "left" else t + p for p, t in zip(pads, texts, strict=True)])
 
 
-def family(name: str, implementation: str) -> nn.Module:
+def family(name: str, implementation: str) -> Any:
     torch.manual_seed(0)
     common: dict[str, Any] = {"vocab_size": 50, "attn_implementation": implementation}
-    wide = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    wide: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
     made: nn.Module
     if name == "gpt2":
         made = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=1, **common))
@@ -308,10 +314,22 @@ def test_flex_attention_called_directly() -> None:
 def test_encoder_decoder_and_cross_attention(implementation: str) -> None:
     """Sources and targets are padded on the right. T5 starts from the padding id; targets' padding is not masked."""
     torch.manual_seed(0)
-    sizes = {"vocab_size": 50, "d_model": 32, "attn_implementation": implementation}
-    t5 = T5Config(d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0, pad_token_id=0, **sizes)
-    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-    wide = {"encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    sizes: dict[str, Any] = {"vocab_size": 50, "d_model": 32, "attn_implementation": implementation}
+    t5 = T5Config(d_kv=8, d_ff=64, num_layers=2, num_heads=4, pad_token_id=0, **sizes)
+    t5.decoder_start_token_id = 0
+    heads: dict[str, Any] = {
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+    }
+    wide: dict[str, Any] = {
+        "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
     bart = BartConfig(decoder_start_token_id=2, **heads, **wide, **sizes)
     for made, start in ((T5ForConditionalGeneration(t5).eval(), 0), (BartForConditionalGeneration(bart).eval(), 2)):
         sources, targets = TEXTS[:2], [[start, 21, 22], [start, 23, 24, 25, 26]]
@@ -386,13 +404,15 @@ def test_generation_from_a_padded_prompt(name: str, cache: str) -> None:
             rows = slice(found.shape[2] - right.shape[2], None) if field == "entropy" else slice(None)
             mine = to_numpy(getattr(found, field))[1][..., rows]
             np.testing.assert_allclose(mine, to_numpy(getattr(right, field))[0], atol=1e-5, err_msg=field)
-        near = min(found.distance.shape[-1], right.distance.shape[-1])
-        np.testing.assert_allclose(found.distance[1, :, :near], right.distance[0, :, :near], atol=1e-5)
+        near = min(present(found.distance).shape[-1], present(right.distance).shape[-1])
+        np.testing.assert_allclose(
+            present(found.distance)[1, :, :near], present(right.distance)[0, :, :near], atol=1e-5
+        )
     for found, right in zip(whole, alone, strict=True):
         length = right.shape[-1]
         at = slice(found.shape[-1] - length, found.shape[-1])
-        np.testing.assert_allclose(found.sink[1], right.sink[0], atol=1e-5)
-        np.testing.assert_allclose(found.map[1, :, at, at], right.map[0], atol=1e-5)
+        np.testing.assert_allclose(present(found.sink)[1], present(right.sink)[0], atol=1e-5)
+        np.testing.assert_allclose(present(found.map)[1, :, at, at], present(right.map)[0], atol=1e-5)
 
 
 def test_a_padded_trace_is_saved_and_read(tmp_path: Any) -> None:
@@ -400,7 +420,7 @@ def test_a_padded_trace_is_saved_and_read(tmp_path: Any) -> None:
     trace.save(tmp_path / "padded.safetensors", qk=True)
     again = regard.read_trace(tmp_path / "padded.safetensors")
     for found, right in zip(again, trace, strict=True):
-        for mine, theirs in zip(found.padding, right.padding, strict=True):
+        for mine, theirs in zip(present(found.padding), present(right.padding), strict=True):
             np.testing.assert_array_equal(mine, to_numpy(theirs))
         np.testing.assert_allclose(found.weights(), to_numpy(right.weights()), atol=1e-6)
         np.testing.assert_array_equal(again.measure("sink"), trace.measure("sink"))
@@ -424,4 +444,4 @@ def test_keys_that_no_head_chooses_are_not_padding() -> None:
     with torch.no_grad(), regard.watch(model) as trace:
         model(scores, torch.randn(6, 4, 8, 3))
     assert trace[0].padding is None
-    torch.testing.assert_close(trace[0].map.sum(-1), torch.ones(6, 4, 8))
+    torch.testing.assert_close(present(trace[0].map).sum(-1), torch.ones(6, 4, 8))

@@ -4,16 +4,17 @@ Each dtype is compared with the reference in float64, on inputs rounded to that 
 errors for the same calls.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import signature
 from types import ModuleType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import three
 from strategies import LAYOUTS, TORCH_DTYPES, as_tensor, lay_out
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
@@ -25,10 +26,12 @@ from regard.functional import norms as f_norms
 from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
 from regard.functional import positions as f_positions
+from regard.position_rules import Pairing
 from regard.reference import norms as r_norms
 from regard.reference import position_wise as r_activations
 from regard.reference import position_wise as r_feed_forward
 from regard.reference import positions as r_positions
+from regard.reference.position_wise import ActivationName
 
 COUNTERPARTS = {
     r_activations: f_activations,
@@ -37,7 +40,7 @@ COUNTERPARTS = {
     r_positions: f_positions,
 }
 SHAPES = [(1,), (7,), (1, 1, 1), (2, 63, 5), (3, 1, 127), (2, 3, 13, 4), (0, 3), (2, 0, 3)]
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+ACTIVATIONS: tuple[ActivationName, ...] = ("relu", "gelu", "gelu_tanh", "silu")
 
 
 def made(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[Tensor]:
@@ -46,9 +49,22 @@ def made(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[Te
     return [torch.tensor(rng.standard_normal(shape)).to(getattr(torch, dtype)) for shape in shapes]
 
 
-def exactly(*tensors: Tensor | None) -> list[np.ndarray | None]:
+Maybe = Tensor | None
+
+
+@overload
+def exactly(a: Tensor, /) -> tuple[Any]: ...
+@overload
+def exactly(a: Tensor, b: Maybe, /) -> tuple[Any, Any]: ...
+@overload
+def exactly(a: Tensor, b: Maybe, c: Maybe, /) -> tuple[Any, Any, Any]: ...
+@overload
+def exactly(a: Tensor, b: Maybe, c: Maybe, d: Maybe, /) -> tuple[Any, Any, Any, Any]: ...
+@overload
+def exactly(a: Tensor, b: Maybe, c: Maybe, d: Maybe, e: Maybe, /) -> tuple[Any, Any, Any, Any, Any]: ...
+def exactly(*tensors: Tensor | None) -> tuple[Any, ...]:
     """The same numbers as float64 NumPy arrays, for the reference."""
-    return [None if x is None else x.double().numpy() for x in tensors]
+    return tuple(None if x is None else x.double().numpy() for x in tensors)
 
 
 def rounded_weights(seed: int, D: int, F: int, dtype: str) -> list[Tensor]:
@@ -89,7 +105,7 @@ TORCHS_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations(name: str, dtype: str) -> None:
+def test_activations(name: ActivationName, dtype: str) -> None:
     x = (3 * torch.tensor(np.random.default_rng(0).standard_normal((5, 127)))).to(getattr(torch, dtype))
     expected = r_activations.get_activation(name).forward(*exactly(x))
     ours = f_activations.get_activation(name)(x)
@@ -99,7 +115,7 @@ def test_activations(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_of_integers(name: str) -> None:
+def test_activations_of_integers(name: ActivationName) -> None:
     x = np.arange(-3, 4)
     expected = r_activations.get_activation(name).forward(x)
     ours = f_activations.get_activation(name)(torch.tensor(x))
@@ -113,7 +129,7 @@ def test_activations_of_integers(name: str) -> None:
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("biases", [(True, True), (False, False), (True, False)], ids=["b1b2", "none", "b1"])
-def test_feed_forward(activation: str, biases: tuple[bool, bool], dtype: str) -> None:
+def test_feed_forward(activation: ActivationName, biases: tuple[bool, bool], dtype: str) -> None:
     (x,) = made(1, (3, 13, 7), dtype=dtype)
     W_1, W_2, _, b_1, b_2 = rounded_weights(2, 7, 31, dtype)
     parts = (W_1, W_2, b_1 if biases[0] else None, b_2 if biases[1] else None)
@@ -125,7 +141,7 @@ def test_feed_forward(activation: str, biases: tuple[bool, bool], dtype: str) ->
 
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_gated_feed_forward(activation: str, dtype: str) -> None:
+def test_gated_feed_forward(activation: ActivationName, dtype: str) -> None:
     (x,) = made(3, (3, 13, 7), dtype=dtype)
     W_gate, W_down, W_up, *_ = rounded_weights(4, 7, 31, dtype)
     expected = r_feed_forward.gated_feed_forward(*exactly(x, W_gate, W_up, W_down), activation=activation)
@@ -139,8 +155,10 @@ def test_feed_forward_equals_two_linear_layers(shape: tuple[int, ...]) -> None:
     D = shape[-1]
     module = torch.nn.Sequential(torch.nn.Linear(D, 11), torch.nn.ReLU(), torch.nn.Linear(11, D)).double()
     up, down = module[0], module[2]
+    assert isinstance(up, torch.nn.Linear)
+    assert isinstance(down, torch.nn.Linear)
     (x,) = made(5, shape)
-    parts = [p.detach() for p in (up.weight.T, down.weight.T, up.bias, down.bias)]
+    parts = (up.weight.T.detach(), down.weight.T.detach(), up.bias.detach(), down.bias.detach())
     expected = module(x).detach()
     assert_close(f_feed_forward.feed_forward(x, *parts), expected)
     assert_close(r_feed_forward.feed_forward(*exactly(x, *parts)), expected)
@@ -150,7 +168,7 @@ def test_gated_feed_forward_equals_llama() -> None:
     gate, up, down = (torch.nn.Linear(*sizes, bias=False).double() for sizes in ((5, 7), (5, 7), (7, 5)))
     (x,) = made(6, (2, 3, 5))
     expected = down(torchs_own.silu(gate(x)) * up(x)).detach()
-    weights = [layer.weight.detach().T for layer in (gate, up, down)]
+    weights = three(layer.weight.detach().T for layer in (gate, up, down))
     assert_close(f_feed_forward.gated_feed_forward(x, *weights), expected)
     assert_close(r_feed_forward.gated_feed_forward(*exactly(x, *weights)), expected)
 
@@ -240,7 +258,7 @@ def test_learned_positions_equal_an_embedding() -> None:
     [((1, 2), (1,)), ((63, 6), (63,)), ((2, 3, 7, 10), (7,)), ((2, 3, 7, 10), (2, 1, 7)), ((2, 0, 4), (0,))],
     ids=str,
 )
-def test_rotate(shape: tuple[int, ...], positions: tuple[int, ...], pairing: str, dtype: str) -> None:
+def test_rotate(shape: tuple[int, ...], positions: tuple[int, ...], pairing: Pairing, dtype: str) -> None:
     (x,) = made(13, shape, dtype=dtype)
     at = torch.randint(0, 5000, positions, generator=torch.Generator().manual_seed(0))
     expected = r_positions.rotate(*exactly(x), at.numpy(), pairing=pairing)
@@ -250,7 +268,7 @@ def test_rotate(shape: tuple[int, ...], positions: tuple[int, ...], pairing: str
 
 
 @pytest.mark.parametrize("pairing", ["halves", "pairs"])
-def test_rotate_equals_complex_multiplication(pairing: str) -> None:
+def test_rotate_equals_complex_multiplication(pairing: Pairing) -> None:
     (x,) = made(14, (2, 5, 8))
     at = torch.tensor([0, 1, 2, 50, 1000])
     pairs = x.unflatten(-1, (2, 4)).transpose(-1, -2) if pairing == "halves" else x.unflatten(-1, (4, 2))
@@ -304,7 +322,9 @@ def test_relative_positions(T: int, S: int, sizes: tuple[int, int], bidirectiona
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_memory_layouts_change_nothing(layout: str) -> None:
-    def all_parts(norms: Any, feed_forward: Any, positions: Any, x: Any, W_1: Any, W_2: Any, W_up: Any, at: Any) -> Any:
+    def all_parts(packages: tuple[Any, Any, Any], arrays: Iterable[Any], at: Any) -> Any:
+        norms, feed_forward, positions = packages
+        x, W_1, W_2, W_up = arrays
         yield norms.layer_norm(x)
         yield norms.rms_norm(x)
         yield positions.rotate(x, at)
@@ -314,9 +334,9 @@ def test_memory_layouts_change_nothing(layout: str) -> None:
     (x,), (W_1, W_2, W_up, *_) = made(16, (2, 5, 6)), rounded_weights(17, 6, 11, "float64")
     arrays = [lay_out(a.numpy(), layout) for a in (x, W_1, W_2, W_up)]
     packages, torch_versions = (r_norms, r_feed_forward, r_positions), (f_norms, f_feed_forward, f_positions)
-    expected = all_parts(*packages, *(np.ascontiguousarray(a) for a in arrays), np.arange(5))
-    ours = all_parts(*packages, *arrays, np.arange(5))
-    torchs = all_parts(*torch_versions, *(as_tensor(a) for a in arrays), torch.arange(5))
+    expected = all_parts(packages, (np.ascontiguousarray(a) for a in arrays), np.arange(5))
+    ours = all_parts(packages, arrays, np.arange(5))
+    torchs = all_parts(torch_versions, (as_tensor(a) for a in arrays), torch.arange(5))
     for plain, array, tensor in zip(expected, ours, torchs, strict=True):
         assert_close(array, plain)
         assert_close(tensor, plain)

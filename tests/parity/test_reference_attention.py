@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from cases import CASES, make_case
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present, three
 from strategies import Call, as_tensor, calls
 from tolerances import assert_close
 from torch import nn
@@ -71,7 +72,7 @@ def test_causal_mask_equals_causal_lower_right_of_torch(T: int, S: int) -> None:
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((2, 3, T, 8)), rng.standard_normal((2, 3, S, 8)), rng.standard_normal((2, 3, S, 8))
     output, _ = scaled_dot_product_attention(q, k, v, Mask.causal())
-    tensors = [torch.from_numpy(x) for x in (q, k, v)]
+    tensors = three(torch.from_numpy(x) for x in (q, k, v))
     # torch warns about fully masked rows when T > S; both give zero for them.
     bias = torch.ones(T, S, dtype=torch.bool).tril(S - T) if T > S else causal_lower_right(T, S)
     assert_close(output, F.scaled_dot_product_attention(*tensors, attn_mask=bias), "output")
@@ -85,7 +86,7 @@ def test_masked_nan_leaks_in_torch_and_not_here() -> None:
     x = np.ones((1, 1, 2, 1))
     mask = Mask.prefix(1)
     theirs = F.scaled_dot_product_attention(
-        *(torch.from_numpy(a) for a in (x, x, v)), attn_mask=torch.tensor([[True, False]] * 2)
+        *three(torch.from_numpy(a) for a in (x, x, v)), attn_mask=torch.tensor([[True, False]] * 2)
     )
     assert theirs.isnan().all()
     np.testing.assert_array_equal(scaled_dot_product_attention(x, x, v, mask)[0], np.ones((1, 1, 2, 1)))
@@ -127,8 +128,8 @@ def compare_modules(module: nn.MultiheadAttention, q: Any, k: Any, v: Any, mask:
             assert_close(gradient.T, part, "gradient")
     if module.in_proj_bias is not None:
         assert module.in_proj_bias.grad is not None
-        for gradient, part in zip((d.b_q, d.b_k, d.b_v), module.in_proj_bias.grad.chunk(3), strict=True):
-            assert_close(gradient, part, "gradient")
+        for bias, part in zip((d.b_q, d.b_k, d.b_v), module.in_proj_bias.grad.chunk(3), strict=True):
+            assert_close(bias, part, "gradient")
         assert_close(d.b_o, module.out_proj.bias.grad, "gradient")
 
 
@@ -179,7 +180,7 @@ def test_fully_masked_row_is_nan_in_torch_and_zero_here() -> None:
     p = copied(module)
     output, weights = multi_head_attention(x, x, x, p, 2, mask=Mask.from_blocked(padded, keys=True))
     assert not weights.any()
-    np.testing.assert_array_equal(output, np.broadcast_to(p.b_o, output.shape))
+    np.testing.assert_array_equal(output, np.broadcast_to(present(p.b_o), output.shape))
 
 
 @given(st.sampled_from([(2, 1), (4, 2), (6, 3), (6, 1)]), st.integers(1, 5), st.integers(1, 5))

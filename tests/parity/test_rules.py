@@ -1,5 +1,6 @@
 """The rules of the design (1 to 8) on every backend that can run the call."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from narrowing import present, three
 from strategies import GARBAGE, LENGTHS, Call, calls, padding_in
 from tolerances import assert_close, assert_same_bits
 
@@ -55,8 +57,8 @@ def test_fully_masked_query_has_zero_gradients(backend: str, dtype: str) -> None
     for x in (q, k, v):
         assert x.grad is not None
         assert x.grad.isfinite().all()
-    assert (q.grad[:, :, 1] == 0).all()
-    assert (v.grad[:, :, 2] == 0).all()
+    assert (present(q.grad)[:, :, 1] == 0).all()
+    assert (present(v.grad)[:, :, 2] == 0).all()
 
 
 @pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
@@ -113,13 +115,13 @@ def test_masked_key_never_changes_a_gradient(backend: str, garbage: float, mask:
     masked = torch.from_numpy(~mask.dense(6, 6)[..., -1]).expand(2, 4, 6)
 
     def gradients(last: float | None) -> list[torch.Tensor]:
-        leaves = [x.clone() for x in arrays]
+        leaves = three(x.clone() for x in arrays)
         if last is not None:
             leaves[1][:, :, -1], leaves[2][:, :, -1] = last, last
-        leaves = [x.requires_grad_() for x in leaves]
+        leaves = three(x.requires_grad_() for x in leaves)
         out = attend(*leaves, mask=mask, backend=backend)
         torch.where(masked[..., None], out, 0).sum().backward()
-        return [x.grad for x in leaves]
+        return [present(x.grad) for x in leaves]
 
     for changed, clean in zip(gradients(garbage), gradients(None), strict=True):
         assert_same_bits(changed, clean)
@@ -132,14 +134,14 @@ def test_visible_huge_value_needs_no_quadratic_memory(backend: str) -> None:
     q, k, v = (torch.randn(1, 2, 700, 8, generator=generator) for _ in range(3))
     clean = attend(q, k, v, mask=Mask.window(5, 0), backend=backend)
     v[:, :, 300] = 1e30
-    leaves = [x.requires_grad_() for x in (q, k, v)]
+    leaves = three(x.requires_grad_() for x in (q, k, v))
     changed = attend(*leaves, mask=Mask.window(5, 0), backend=backend)
     seeing = torch.zeros(700, dtype=torch.bool)
     seeing[300:306] = True
     assert torch.equal(changed[:, :, ~seeing], clean[:, :, ~seeing])
     assert (changed[:, :, seeing].abs() > 1e20).all()
     changed[:, :, ~seeing].sum().backward()
-    assert all(x.grad.isfinite().all() for x in leaves)
+    assert all(present(x.grad).isfinite().all() for x in leaves)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -151,9 +153,9 @@ def test_bad_query_changes_only_itself(backend: str, bad: float) -> None:
     allowed[2] = False
     changed = q.copy()
     changed[:, :, [1, 2], 0] = bad  # query 2 is fully masked, so its numbers do not matter
-    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
-    out = to_numpy(attend(*map(convert, (changed, k, v)), mask=convert(allowed), backend=backend))
-    clean = to_numpy(attend(*map(convert, (q, k, v)), mask=convert(allowed), backend=backend))
+    convert: Callable[[Any], Any] = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = to_numpy(attend(*three(map(convert, (changed, k, v))), mask=convert(allowed), backend=backend))
+    clean = to_numpy(attend(*three(map(convert, (q, k, v))), mask=convert(allowed), backend=backend))
     assert np.isnan(out[:, :, 1]).all()
     assert (out[:, :, 2] == 0).all()
     assert_same_bits(out[:, :, [0, 2, 3, 4]], clean[:, :, [0, 2, 3, 4]])
@@ -165,8 +167,8 @@ def test_query_with_only_minus_infinity_scores_is_nan(backend: str, mask: Mask |
     """A softmax of only -inf gives 0, as for a fully masked query; this query is not masked."""
     q, k, v = (np.ones((1, 2, 5, 4)) for _ in range(3))
     q[0, 0, 2] = -np.inf
-    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
-    out = to_numpy(attend(*map(convert, (q, k, v)), mask=mask, backend=backend))
+    convert: Callable[[Any], Any] = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = to_numpy(attend(*three(map(convert, (q, k, v))), mask=mask, backend=backend))
     assert np.isnan(out[0, 0, 2]).all()
     assert np.isnan(out).sum() == 4
 
@@ -178,13 +180,13 @@ def test_records_are_nan_only_where_they_should_be(backend: str, call: Call, dat
     k = np.array(call.k)
     k[..., data.draw(st.integers(0, call.sizes.S - 1)), 0] = np.nan
     call = replace(call, k=k)
-    see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True, distance=True)
+    see = See(map=data.draw(st.sampled_from((2, 3, 256))), max_score=True, entropy=True, received=True, distance=True)
     scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
     converted = for_backend(backend, call)
     _, record = attend(converted.q, converted.k, converted.v, **converted.options, backend=backend, see=see)
     weights, lse = reference.softmax(scores), reference.log_sum_exp(scores)
     right = reference.statistics_of(weights, lse, see, padding=padding_in(record))
-    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance"):
         assert_close(getattr(record, name), getattr(right, name), "statistic")
 
 
@@ -198,8 +200,8 @@ def test_causal_mask_is_aligned_with_the_last_key(backend: str, T: int, S: int) 
         rng.standard_normal((2, 3, S, 5)),
     )
     allowed = np.arange(S)[None, :] <= np.arange(T)[:, None] + S - T
-    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
-    out = attend(*map(convert, (q, k, v)), mask=Mask.causal(), backend=backend)
+    convert: Callable[[Any], Any] = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = attend(*three(map(convert, (q, k, v))), mask=Mask.causal(), backend=backend)
     assert_close(out, reference.scaled_dot_product_attention(q, k, v, allowed)[0])
     if T <= S:
         last = reference.scaled_dot_product_attention(q[..., -1:, :], k, v)[0]
@@ -213,8 +215,8 @@ def test_causal_mask_can_be_aligned_with_the_first_key(backend: str, T: int, S: 
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 2, n, 4, generator=generator, dtype=torch.float64) for n in (T, S, S))
     right = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    convert = to_numpy if backend in ("blocked", "reference") else torch.clone
-    found = attend(*map(convert, (q, k, v)), mask=Mask.causal(align="first"), backend=backend)
+    convert: Callable[[Any], Any] = to_numpy if backend in ("blocked", "reference") else torch.clone
+    found = attend(*three(map(convert, (q, k, v))), mask=Mask.causal(align="first"), backend=backend)
     assert_close(found, right)
 
 
@@ -223,9 +225,9 @@ def test_half_precision_does_not_overflow(backend: str) -> None:
     rng = np.random.default_rng(0)
     q, k = (rng.uniform(-1e4, 1e4, (1, 2, 7, 64)).astype(np.float16) for _ in range(2))
     v = rng.standard_normal((1, 2, 7, 64)).astype(np.float16)
-    right = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in (q, k, v)))[0]
-    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
-    out = attend(*map(convert, (q, k, v)), backend=backend)
+    right = reference.scaled_dot_product_attention(*three(x.astype(np.float64) for x in (q, k, v)))[0]
+    convert: Callable[[Any], Any] = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = attend(*three(map(convert, (q, k, v))), backend=backend)
     assert np.isfinite(to_numpy(out)).all()
     assert_close(out, right)
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from matplotlib.text import Text
+from narrowing import present
 from torch import Tensor, nn
 from transformers import GptOssConfig, GptOssForCausalLM
 
@@ -17,7 +18,7 @@ from regard.arrays import to_numpy
 from regard.records import Record
 from regard.trace import Trace
 
-EVERYTHING = See(map=64, entropy=True, received=True, top=2, distance=True, qk=True)
+EVERYTHING = See(map=64, max_score=True, entropy=True, received=True, top=2, distance=True, qk=True)
 
 
 def assert_whole(record: Record) -> None:
@@ -77,10 +78,15 @@ def test_a_score_that_belongs_to_no_key(how: str, sinks: int) -> None:
     assert_whole(record)
 
 
-def gpt_oss() -> nn.Module:
+def gpt_oss() -> Any:
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    more = {"num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+    more: dict[str, Any] = {"num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}
     made = GptOssForCausalLM(GptOssConfig(vocab_size=50, sliding_window=4, **sizes, **more))
     for layer in made.model.layers:
         layer.self_attn.sinks.data.normal_()
@@ -95,7 +101,7 @@ def test_gpt_oss_alone_and_in_a_padded_batch() -> None:
     for record, weights in zip(alone, attentions, strict=True):
         np.testing.assert_allclose(to_numpy(record.weights()), weights, atol=1e-6)
         assert_whole(record)
-        assert (record.sink_mass > 0).all()
+        assert (present(record.sink_mass) > 0).all()
     ids = F.pad(text.repeat(2, 1), (0, 3))
     ids[0] = torch.arange(10, 19)
     with torch.no_grad(), regard.watch(made, see=EVERYTHING) as batch:
@@ -147,10 +153,10 @@ def test_keys_that_torch_adds(keys: dict[str, bool], need_weights: bool, gradien
         assert not to_numpy(record.sink_mass)[sample][:, ~rows].any()
     assert_whole(
         record.changed(
-            map=record.map[:1],
-            entropy=record.entropy[:1],
-            sink_mass=record.sink_mass[:1],
-            rectangle=None,
+            map=present(record.map)[:1],
+            entropy=present(record.entropy)[:1],
+            sink_mass=present(record.sink_mass)[:1],
+            exact=None,
             shape=(1, 2, 5, 5),
         )
     )
@@ -172,7 +178,7 @@ def test_x_transformers() -> None:
         record = trace[0]
         assert record.shape == (1, 2, 6, 6), options
         assert_whole(record)
-        assert (record.sink_mass > 0).all()
+        assert (present(record.sink_mass) > 0).all()
 
 
 def test_attention_without_sinks_has_none() -> None:
@@ -187,7 +193,7 @@ def test_a_figure_states_the_weight_that_went_to_no_key(tmp_path: Any) -> None:
     made = gpt_oss()
     with torch.no_grad(), regard.watch(made) as trace:
         made(torch.tensor([[5, 6, 7, 8, 9, 5]]))
-    share = round(100 * float(trace[0].sink_mass[0, 1].mean()))
+    share = round(100 * float(present(trace[0].sink_mass)[0, 1].mean()))
     written = StringIO()
     trace.show(layer=0, head=1, lang="en", file=written)
     assert f"learned sink receives {share} %" in written.getvalue()

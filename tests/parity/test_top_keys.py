@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import three
 
 from regard import Mask, See, attend, functional, reference
 from regard.arrays import to_numpy
@@ -73,7 +74,7 @@ def test_every_backend_returns_the_same_keys(backend: str, call: dict[str, Any],
 def test_query_with_too_few_visible_keys_gets_the_first_masked_ones(backend: str) -> None:
     """NumPy once returned [0, 4, 5] for the first row, and torch [0, 4, 3]."""
     q = k = np.random.default_rng(0).standard_normal((6, 4))
-    x = (q, k, k) if backend in ("reference", "blocked") else tuple(map(torch.tensor, (q, k, k)))
+    x = three(x if backend in ("reference", "blocked") else torch.tensor(x) for x in (q, k, k))
     _, record = attend(*x, mask=Mask.causal(), see=See(top=3), backend=backend)
     assert record.top is not None
     assert record.top.indices[0, 0, 0].tolist() == [0, 1, 2]
@@ -83,7 +84,7 @@ def test_query_with_too_few_visible_keys_gets_the_first_masked_ones(backend: str
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_visible_keys_of_weight_zero_come_before_masked_keys(backend: str) -> None:
     q, k = np.ones((1, 1)), np.array([[0.0], [-2.0], [-1.0], [9.0]])
-    x = (q, k, k) if backend in ("reference", "blocked") else tuple(map(torch.tensor, (q, k, k)))
+    x = three(x if backend in ("reference", "blocked") else torch.tensor(x) for x in (q, k, k))
     keep = np.array([[False, True, True, True]])
     _, record = attend(*x, mask=Mask.from_keep(keep), scale=1e4, see=See(top=4), backend=backend)
     assert record.top is not None
@@ -95,7 +96,7 @@ def test_visible_keys_of_weight_zero_come_before_masked_keys(backend: str) -> No
 def test_many_equal_keys_over_several_blocks(backend: str) -> None:
     """Every score is the same, and there are more rows than in a block."""
     x = np.ones((300, 2), np.float32)
-    given_arrays = (x, x, x) if backend in ("reference", "blocked") else (torch.tensor(x),) * 3
+    given_arrays = three(x if backend in ("reference", "blocked") else torch.tensor(x) for _ in range(3))
     _, record = attend(*given_arrays, mask=Mask.window(6, 0), see=See(top=5), backend=backend)
     assert record.top is not None
     right = [[*range(max(0, i - 6), i + 1), *range(300)][:5] for i in range(4, 300)]

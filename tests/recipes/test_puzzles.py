@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.evaluation.scores import translation_logits
 from regard.evaluation.translation import read_trained
 from regard.recipes import read_recipe
 from regard.recipes.evaluating import EvaluationOptions, evaluate
 from regard.recipes.puzzles import Agreement, agreement, batch_of, examples, expected
-from regard.recipes.running import decoder_logits, train, translation_logits
+from regard.recipes.running import decoder_logits, train
 from regard.trace import Recorder
 
 ENOUGH = 0.95

@@ -21,16 +21,21 @@ RANKS = {
     "padding": 0.3,
     "packages": 0.2,
     "masks": 1,
-    "records": 1,
+    "exact_weights": 1.1,  # of masks
+    "statistics_table": 1,
+    "records": 1.2,
     "patterns": 1,
     "projections": 1,
     "number_checks": 0.3,
     "position_rules": 1,
+    "recurrent_rules": 1,
     "config": 1.1,  # made of values that `position_rules` checks
     "text": 1,
+    "attention_call": 1.3,  # made of masks and of what `records` requests
     "reference": 2,
     "functional": 2,
     "kernels": 2,
+    "cuda_graph": 2,
     "dispatch": 3,
     "hand_calculation": 3,
     "layers": 4,
@@ -53,6 +58,7 @@ RANKS = {
 # Modules that need torch, by the start of their names.
 TORCH = (
     "regard.functional",
+    "regard.cuda_graph",
     "regard.kernels.chunked",
     "regard.kernels.triton",
     "regard.dispatch.torch_backends",
@@ -76,7 +82,7 @@ DEFERRED_IMPORTS = {
     ("regard.masks.convert", "torch"),
     ("regard.masks.padding", "torch"),
     ("regard.padding", "torch"),
-    ("regard.dispatch.call", "regard.dispatch.torch_backends"),
+    ("regard.attention_call", "regard.functional.attention"),
     ("regard.dispatch.backend_choice", "regard.dispatch.torch_backends"),
     ("regard.trace.trace", "regard.views.terminal"),
     ("regard.trace.trace", "regard.views.plots"),
@@ -114,7 +120,7 @@ def modules() -> dict[str, Path]:
 def imports(path: Path, name: str) -> list[tuple[str, bool]]:
     """(module, whether at the top of the file) for each import; imports for type checkers are left out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = []
+    found: list[tuple[str, bool]] = []
 
     def collect(node: ast.AST, top: bool) -> None:
         for child in ast.iter_child_nodes(node):

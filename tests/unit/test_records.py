@@ -12,21 +12,28 @@ from hypothesis import strategies as st
 
 from regard import records
 from regard.errors import ArgumentError, NotKeptError, TooLargeError
+from regard.exact_weights import WeightsArray
 from regard.records import Record, See
 
 WEIGHTS = np.random.default_rng(0).random((2, 3, 4, 5))
 
 
 def record_with_weights(**more: Any) -> Record:
-    """A Record with a function for exact weights."""
-    return Record(shape=(2, 3, 4, 5), rectangle=lambda rows, cols: WEIGHTS[..., rows, cols], **more)
+    """A Record with exact weights."""
+    return Record(shape=(2, 3, 4, 5), **{"exact": WeightsArray(WEIGHTS)} | more)
+
+
+class OnGPU(WeightsArray):
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return ("on a GPU",)
 
 
 def test_weights_must_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Free memory of a GPU, here a stub, is checked for Records on it."""
     monkeypatch.setattr(records, "CHECK_MEMORY_FROM", 10)
-    monkeypatch.setattr(records, "free_gpu_bytes", {"on a GPU": 200}.get)
-    for place in ({"kept": {"q": "on a GPU"}}, {"lse": "on a GPU"}):
+    monkeypatch.setattr(records, "free_gpu_bytes", lambda x: 200 if isinstance(x, str) and x == "on a GPU" else None)
+    for place in ({"exact": OnGPU(WEIGHTS)}, {"lse": "on a GPU"}):
         record = record_with_weights(**place)
         assert record.weights(slice(0, 2), slice(0, 4)).shape == (2, 3, 2, 4)
         with pytest.raises(TooLargeError, match="need 480 B, and 200 B are free"):
@@ -52,11 +59,13 @@ def test_wrong_count_is_refused(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(See) if each.name not in ("map", "top")])
 def test_wrong_switch_is_refused(name: str) -> None:
-    for value in ("yes", 1, None, np.array([True])):
+    values: tuple[Any, ...] = ("yes", 1, None, np.array([True]))
+    for value in values:
         with pytest.raises(ArgumentError) as caught:
             See(**{name: value})
         assert str(caught.value) == f"See({name}=…) must be True or False; found {value!r}"
-    assert getattr(See(**{name: np.bool_(True)}), name)
+    numpys: dict[str, Any] = {name: np.bool_(True)}
+    assert getattr(See(**numpys), name)
 
 
 def test_numpy_integers_are_counts() -> None:
@@ -100,11 +109,12 @@ def test_rectangle_equals_slicing(rows: slice | None, cols: slice | None) -> Non
 def test_backend_gets_only_valid_rectangles(rows: slice | None, cols: slice | None) -> None:
     requested: list[slice] = []
 
-    def rectangle(rows: slice, cols: slice) -> np.ndarray:
-        requested.extend((rows, cols))
-        return WEIGHTS[..., rows, cols]
+    class Noted(WeightsArray):
+        def block(self, rows: slice, cols: slice) -> np.ndarray:
+            requested.extend((rows, cols))
+            return WEIGHTS[..., rows, cols]
 
-    Record(shape=(2, 3, 4, 5), rectangle=rectangle).weights(rows, cols)
+    Record(shape=(2, 3, 4, 5), exact=Noted(WEIGHTS)).weights(rows, cols)
     for part, length in zip(requested, (4, 5), strict=True):
         assert part.step in (None, 1)
         assert 0 <= part.start <= part.stop <= length
@@ -234,5 +244,4 @@ def test_records_can_be_compared() -> None:
 
 
 def test_repr_omits_functions_and_kept_arrays() -> None:
-    assert "rectangle" not in repr(record_with_weights())
-    assert "kept" not in repr(record_with_weights())
+    assert "exact" not in repr(record_with_weights())

@@ -13,13 +13,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.arrays import is_integer
-from regard.axes import bin_count, distance_count
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.errors import ArgumentError, TooLargeError
 from regard.masks.rules import Dense
 from regard.memory import available_bytes, format_bytes, free_gpu_bytes
 from regard.messages import say
 from regard.records import See
+from regard.statistics_table import bytes_of
 
 FREE_MEMORY_DIVISOR = 4
 """Without a budget, a watch uses up to free memory divided by this."""
@@ -125,19 +125,6 @@ def in_bytes(budget: Any, beside: Tensor | None = None) -> int:
         raise ArgumentError("watch-budget", value=budget)
     unit = _UNITS[match[2].upper()]
     return int(float(match[1]) * (2 ** (10 * list(_UNITS.values()).index(unit)) if match[3] else unit))
-
-
-def bytes_of(see: See, sizes: FourSizes) -> int:
-    """The bytes of the statistics of one call of B H T S, in float32."""
-    B, H, T, S = sizes
-    numbers = T * (see.lse + see.entropy) + S * (see.received + see.values) + see.sink
-    if see.map:
-        numbers += bin_count(T, see.map) * bin_count(S, see.map)
-    if see.top:
-        numbers += 3 * T * min(see.top, S)  # indices take twice the bytes
-    if see.distance:
-        numbers += distance_count(T, S)
-    return 4 * B * H * numbers
 
 
 def _bytes_of_exact(captured: CapturedCall | CapturedWeights) -> int:

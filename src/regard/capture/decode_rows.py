@@ -10,28 +10,35 @@ Reading the Trace computes the deferred rows first.
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.axes import attention_sizes, bin_width
+from regard.attention_call import AttentionCall, WeightsFromQK
+from regard.axes import bin_width
 from regard.capture.cache_tracking import KeyHistory, keeps_order
 from regard.capture.captured import CapturedCall
 from regard.capture.torch_internals import Isolated
-from regard.dispatch.call import AttentionCall
 from regard.dispatch.torch_backends import rectangle
+from regard.exact_weights import ExactWeights
 from regard.functional.statistics import distance, entropy, top_keys
-from regard.kernels.chunked.observe import weights_of_rows
-from regard.records import DecodeStep, Record, Rectangle, See
+from regard.kernels.chunked.observe import scores_of_rows
+from regard.masks import Mask
+from regard.records import DecodeStep, Record, See
 from regard.trace import Trace
 
 MAX_WEIGHTS = 2**20
 """The number of weights that are computed together: 4 MiB."""
 
 
-class DecodeRow(NamedTuple):
-    """One token: its query B H 1 E, its LSE, and its keys: the first `S` of `keys` after `calls` calls."""
+@dataclass(slots=True, eq=False, repr=False)
+class StepWeights(ExactWeights):
+    """The exact weights of one call during a generation: from its own queries, and the keys of all calls before it.
+
+    q B H T E, lse B H T; the keys are the last `S` of `keys` after `calls` calls.
+    """
 
     q: Tensor
     lse: Tensor
@@ -39,12 +46,22 @@ class DecodeRow(NamedTuple):
     S: int
     keys: KeyHistory
     calls: int
+    mask: Mask | None = None
+    bias: Tensor | None = None
+    softcap: float | None = None
 
-    def rectangle(self, rows: slice, cols: slice) -> Tensor:
-        """Its exact weights."""
-        text_keys = self.keys.until(self.calls)[:, :, : self.S]
-        sizes = attention_sizes(self.q.shape, text_keys.shape, text_keys.shape)
-        return rectangle(AttentionCall(self.q, text_keys, text_keys[..., :0], sizes, self.scale), self.lse, rows, cols)
+    def block(self, rows: slice, cols: slice) -> Tensor:
+        q, S, text_keys = self.q, self.S, self.keys.until(self.calls)
+        text_keys = text_keys[:, :, max(0, text_keys.shape[2] - S) :]  # a cache may drop the oldest keys
+        empty = S - text_keys.shape[2]  # and may have unused positions
+        text_keys = torch.nn.functional.pad(text_keys, (0, 0, 0, empty)) if empty else text_keys
+        bound = None if self.mask is None else self.mask.bind(tuple(q.shape[:2]), q.shape[2], S, q)
+        options: dict[str, Any] = {"bound": bound, "bias": self.bias, "softcap": self.softcap}
+        return rectangle(AttentionCall(q, text_keys, text_keys[..., :0], self.scale, **options), self.lse, rows, cols)
+
+    @property
+    def arrays(self) -> tuple[Tensor, ...]:
+        return self.q, self.lse
 
 
 class DecodeHistory:
@@ -60,7 +77,7 @@ class DecodeHistory:
         self._keys.pop(name, None)
         self._fingerprints.pop(name, None)
 
-    def row(self, name: str, captured: CapturedCall, step: DecodeStep) -> DecodeRow | None:
+    def row(self, name: str, captured: CapturedCall, step: DecodeStep) -> StepWeights | None:
         """The row of one token appended to a text, to be computed later; None if the call is not that simple."""
         q, k, lse = captured.q, captured.k, captured.lse
         keys, fingerprints, S = self._keys.get(name), self._fingerprints.get(name), k.shape[2]
@@ -75,7 +92,7 @@ class DecodeHistory:
             return None
         self._fingerprints[name] = now
         keys.add(step, _copy(k.narrow(2, S - 1, 1)))
-        return DecodeRow(_copy(q), lse.clone(), captured.scale, S, keys, len(keys))
+        return StepWeights(_copy(q), lse.clone(), captured.scale, S, keys, len(keys))
 
     def with_history(self, name: str, captured: CapturedCall, record: Record, step: DecodeStep | None) -> Record:
         """The record, with exact weights from its queries and the keys of all calls before it."""
@@ -86,12 +103,13 @@ class DecodeHistory:
         if not len(keys) or start > keys.total:  # earlier keys were not kept, but are still in the cache
             keys = self._keys[name] = KeyHistory()
             first = max(0, start + T - S)
-            whole = record.kept.get("k", captured.k)[:, :, : start + T - first]
-            keys.add(DecodeStep(first, tuple(range(B))), whole if "k" in record.kept else _copy(whole))
+            exact, end = record.exact, start + T - first
+            own = exact.k[:, :, :end] if isinstance(exact, WeightsFromQK) else _copy(captured.k[:, :, :end])
+            keys.add(DecodeStep(first, tuple(range(B))), own)
         else:
             end = min(start + T, S)
             keys.add(DecodeStep(start, parents or tuple(range(B))), _copy(captured.k[:, :, end - T : end]))
-        return record if record.has_weights else record.changed(rectangle=_rectangle(captured, record, keys))
+        return record if record.has_weights else record.changed(exact=_step_weights(captured, record, keys))
 
     def with_source_keys(self, name: str, captured: CapturedCall, record: Record) -> Record:
         """The same for keys that stay constant, as those of a source while its translation is generated."""
@@ -99,30 +117,23 @@ class DecodeHistory:
         if keys is None or not torch.equal(keys.until(1), captured.k):
             keys = self._keys[name] = KeyHistory()
             keys.add(DecodeStep(0, tuple(range(record.shape[0]))), _copy(captured.k))
-        return record if record.has_weights else record.changed(rectangle=_rectangle(captured, record, keys))
+        return record if record.has_weights else record.changed(exact=_step_weights(captured, record, keys))
 
 
-def _rectangle(captured: CapturedCall, record: Record, keys: KeyHistory) -> Rectangle:
+def _step_weights(captured: CapturedCall, record: Record, keys: KeyHistory) -> StepWeights:
     """Exact weights of one call, from copies of its own tensors and the shared keys."""
-    count, S, lse = len(keys), record.shape[-1], record.lse
-    assert lse is not None
-    q, scale, softcap = _copy(captured.q), captured.scale, captured.softcap
-    mask = None if captured.mask is None else deepcopy(captured.mask)
-    bias = None if captured.bias is None else _copy(captured.bias)
-
-    def weights(rows: slice, cols: slice) -> Tensor:
-        text_keys = keys.until(count)
-        text_keys = text_keys[:, :, max(0, text_keys.shape[2] - S) :]  # a cache may drop the oldest keys
-        empty = S - text_keys.shape[2]  # and may have unused positions
-        text_keys = torch.nn.functional.pad(text_keys, (0, 0, 0, empty)) if empty else text_keys
-        sizes = attention_sizes(q.shape, text_keys.shape, text_keys.shape)
-        bound = None if mask is None else mask.bind(sizes.lead, sizes.T, S, q)
-        call = AttentionCall(
-            q, text_keys, text_keys[..., :0], sizes, scale, mask=mask, bound=bound, bias=bias, softcap=softcap
-        )
-        return rectangle(call, lse, rows, cols)
-
-    return weights
+    assert record.lse is not None
+    return StepWeights(
+        _copy(captured.q),
+        record.lse,
+        captured.scale,
+        record.shape[-1],
+        keys,
+        len(keys),
+        mask=None if captured.mask is None else deepcopy(captured.mask),
+        bias=None if captured.bias is None else _copy(captured.bias),
+        softcap=captured.softcap,
+    )
 
 
 def _fingerprints(k: Tensor) -> Tensor:
@@ -140,45 +151,60 @@ def _copy(x: Tensor) -> Tensor:
 class DeferredRow(NamedTuple):
     """A row, what to compute of it, and its position in the Trace."""
 
-    row: DecodeRow
+    row: StepWeights
     see: See
     position: int
 
 
-class DeferredRows:
-    """The deferred rows of one watch, by the keys that they attend to."""
+class WatchedTrace(Trace):
+    """The Trace of a watch: deferred rows are computed before any record is accessed."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._rows: dict[KeyHistory, list[DeferredRow]] = {}
-        trace.before_access = self.compute
+    def __init__(self) -> None:
+        super().__init__()
+        self._deferred: dict[KeyHistory, list[DeferredRow]] = {}
+        """By the keys that the rows attend to."""
 
-    def add(self, row: DecodeRow, see: See) -> None:
-        """Add the row of the record that is appended to the Trace next."""
-        waiting = self._rows.setdefault(row.keys, [])
+    @property
+    def _records(self) -> list[Record]:
+        self.compute_deferred()
+        return self._made
+
+    def complete(self, at: int, fields: dict[str, Any]) -> None:
+        """Fill in missing fields of a record."""
+        self._made[at] = self._made[at].changed(**fields)
+
+    def defer(self, row: StepWeights, see: See) -> None:
+        """Defer the row of the record that is appended next."""
+        waiting = self._deferred.setdefault(row.keys, [])
         size = row.q.shape[0] * row.q.shape[1] * len(waiting) * row.S
         if waiting and (size > MAX_WEIGHTS or row.scale != waiting[-1].row.scale):
             self._compute(waiting)
             waiting.clear()
-        waiting.append(DeferredRow(row, see, len(self._trace)))
+        waiting.append(DeferredRow(row, see, len(self)))
 
-    def compute(self) -> None:
+    def compute_deferred(self) -> None:
         """Compute all deferred rows."""
-        if self._rows:
+        if self._deferred:
             with Isolated():
-                while self._rows:
-                    self._compute(self._rows.popitem()[1])
+                while self._deferred:
+                    self._compute(self._deferred.popitem()[1])
+
+    def drop_deferred(self) -> None:
+        """Leave deferred rows without statistics: for the end of a watch, where computing them failed."""
+        self._deferred.clear()
 
     def _compute(self, waiting: list[DeferredRow]) -> None:
         for position, fields in _computed(waiting):
-            self._trace.complete(position, fields)
+            self.complete(position, fields)
 
 
 def _computed(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The missing fields of the records, by position. The rows share keys; each sees more than the one before."""
     last = waiting[-1].row
     q = torch.cat([one.row.q for one in waiting], 2)
-    weights = weights_of_rows(q, last.keys.parts(last.calls), last.scale, [one.row.S for one in waiting])  # B H n S
+    scores = scores_of_rows(q, last.keys.parts(last.calls), last.scale, [one.row.S for one in waiting])  # B H n S
+    max_scores = scores.amax(-1) if any(one.see.max_score for one in waiting) else None
+    weights = torch.softmax(scores, -1)
     sinks = weights[..., 0].clone()
     entropies = entropy(weights) if any(one.see.entropy for one in waiting) else None
     pooled: dict[int, Tensor] = {1: weights}  # by bin width
@@ -192,12 +218,13 @@ def _computed(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]
             {
                 "map": pooled[wide][:, :, at : at + 1, : -(-row.S // wide)] if wide else None,
                 "lse": row.lse if see.lse else None,
+                "max_score": max_scores[..., at : at + 1] if see.max_score and max_scores is not None else None,
                 "entropy": entropies[..., at : at + 1] if see.entropy and entropies is not None else None,
                 "received": own[:, :, 0] if see.received else None,
                 "top": top_keys(own, see.top) if see.top else None,
                 "sink": sinks[..., at] if see.sink else None,
                 "distance": distance(own) if see.distance else None,
-                "rectangle": None if wide == 1 else row.rectangle,  # a map of one bin per weight holds the weights
+                "exact": None if wide == 1 else row,  # a map of one bin per weight holds the weights
             },
         )
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall, CapturedWeights, Output
 from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmax_tracking import IN_PLACE, LOGARITHM, SOFTMAXES, SoftmaxTracker
@@ -128,7 +129,7 @@ def can_replace(given: dict[str, Any]) -> bool:
         return False
     if q.dim() != 4 or q.shape[2] == 1 or is_small(q, k) or _has_outer_mode() or _is_in_autograd_function():
         return False
-    return refusal(q, k, v) is None
+    return refusal(AttentionCall(q, k, v, scale=1.0)) is None
 
 
 def _has_outer_mode() -> bool:

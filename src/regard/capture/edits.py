@@ -16,6 +16,7 @@ from regard.capture.layer_choice import layers_numbered, unknown_layer
 from regard.capture.module_names import ModuleNames
 from regard.capture.query_positions import HIDING
 from regard.errors import ArgumentError, ShapeError
+from regard.exact_weights import WeightsArray
 from regard.masks import Mask
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
@@ -153,8 +154,8 @@ def _pattern(given: Any) -> Record:
     """Weights, validated as those of a Trace; or a Record, if it can return all of its weights."""
     if not isinstance(given, Record):
         return record_from_weights(given, map=None)
-    weights = given.weights()  # rows may sum to less than 1 in a model with sinks
-    return Record(shape=given.shape, name=given.name, rectangle=lambda rows, cols: weights[..., rows, cols])
+    # Not `record_from_weights`: rows may sum to less than 1 in a model with sinks.
+    return Record(shape=given.shape, name=given.name, exact=WeightsArray(given.weights()))
 
 
 LARGE_MASK = 2**24

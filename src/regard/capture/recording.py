@@ -5,20 +5,23 @@ projection gives the norms of the values.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.decode_rows import WatchedTrace
 from regard.capture.layouts import by_heads
 from regard.dispatch.observation import attend_and_observe, observe_attention
+from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.observe import all_weights
 from regard.masks.padding import padding_of
 from regard.padding import Padding, without_rows
 from regard.records import Record, Rest, See, Statistics, Top
-from regard.trace import Trace
 
 MAX_BATCHED_WEIGHTS = 2**22
 """Up to this number of weights, all heads are computed together; beyond, head by head to save memory."""
@@ -46,14 +49,16 @@ def record_of_weights(captured: CapturedWeights, module: nn.Module, see: See, pa
     weights = by_heads(captured.weights, module)
     lse = weights.new_zeros(weights.shape[:-1]) if captured.lse is None else captured.lse.reshape(weights.shape[:-1])
     sink = None if captured.sink is None else captured.sink.reshape(weights.shape[:-1]).float()
+    if see.max_score and (captured.lse is None or captured.rest not in ("", "sink")):
+        # The LSE is unknown, or that of other weights: a score cannot be recovered from these.
+        see = replace(see, max_score=False)
     found = _statistics(weights, lse, see, padding, sink)
     if not see.lse or captured.lse is None:
         found = found._replace(lse=None)
     kept = without_rows(weights, None if padding is None else padding.queries, 0, axes=1).clone() if see.qk else None
     return Record(
         shape=tuple(weights.shape),
-        rectangle=None if kept is None else lambda rows, cols: kept[..., rows, cols],
-        kept={} if kept is None else {"weights": kept},
+        exact=None if kept is None else WeightsArray(kept),
         padding=padding,
         **found._asdict(),
     )
@@ -130,8 +135,10 @@ def _recomputed(captured: CapturedCall) -> CapturedWeights:
     """The weights of all keys, recomputed from q and k."""
     (B, H, T, _), S = captured.q.shape, captured.k.shape[2]
     bound = None if captured.mask is None else captured.mask.bind((B, H), T, S, captured.q)
-    options = (captured.lse, bound, captured.bias, captured.scale, captured.softcap)
-    weights, lse = all_weights(captured.q, captured.k, *options)
+    call = AttentionCall(
+        captured.q, captured.k, captured.v, captured.scale, bound=bound, bias=captured.bias, softcap=captured.softcap
+    )
+    weights, lse, _ = all_weights(call, captured.lse)
     padding = padding_of(bound, captured.bias, (B, H, T, S), across=True)
     visible = None if padding is None or padding.keys is None else padding.keys[:, None].expand(B, H, S)
     v = captured.v.repeat_interleave(H // max(1, captured.v.shape[1]), 1)
@@ -165,7 +172,7 @@ class RowSums:
             reason: Rest = captured.rest or ("" if captured.sink is None else "sink")
             self._sums.append(_RowSum(position, name, deviation, reason))
 
-    def apply(self, trace: Trace) -> list[str]:
+    def apply(self, trace: WatchedTrace) -> list[str]:
         """Set `rest` of the records whose rows do not sum to 1. Returns the modules for which the reason is unknown."""
         unknown: dict[str, None] = {}
         for one, is_far in zip(self._sums, _beyond_rounding([one.deviation for one in self._sums]), strict=True):

@@ -16,7 +16,7 @@ from regard.capture.additive_masks import MaskRecognizer
 from regard.capture.attention_kinds import Kinds
 from regard.capture.budget import Budget
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.decode_rows import DecodeHistory, DeferredRows
+from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
@@ -93,7 +93,7 @@ class Watch:
             self._mode.finish()
         finally:
             self._finish(self._mode)
-            self._watcher.trace.before_access = None
+            self._watcher.trace.drop_deferred()
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
 
@@ -101,7 +101,7 @@ class Watch:
         """Compute what was deferred. The model has already run, so an error here becomes a warning."""
         try:
             self._watcher.slices.flush()
-            self._watcher.deferred.compute()
+            self._watcher.trace.compute_deferred()
         except RegardError:
             raise
         except Exception as error:
@@ -125,7 +125,7 @@ class Watcher:
 
     def __init__(self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None) -> None:
         _check(model, see)
-        self.trace = Trace()
+        self.trace = WatchedTrace()
         self.see = See() if see is None else see
         self.names = ModuleNames(model)
         self.chosen = ChosenLayers(layers, list(self.names))
@@ -140,7 +140,6 @@ class Watcher:
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None
         self.history = DecodeHistory()
-        self.deferred = DeferredRows(self.trace)
         self.sparse = SparseTracker(sparse_places(self.names.places), self.receive, self._refuse)
         self.has_refused = any(refusal_of(place.module) for place in self.names.places)
         self._refused: dict[str, str] = {}
@@ -151,6 +150,8 @@ class Watcher:
         """The number of attention calls that were not recorded, by module name; "" for calls outside the model."""
         self._without_values: dict[str, None] = {}
         """Modules whose value norms were requested but are unknown."""
+        self._without_scores: dict[str, None] = {}
+        """Modules whose largest scores were requested but are unknown."""
         self._observed: set[str] = set()
         """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
@@ -223,6 +224,8 @@ class Watcher:
         name = place.name or "attention"
         if isinstance(captured, CapturedWeights):
             self.row_sums.add(len(self.trace), name, captured)
+            if see.max_score and record.max_score is None:
+                self._without_scores.setdefault(name)
         record = record.changed(query_tokens=tokens.query_tokens, key_tokens=tokens.key_tokens, written=tokens.written)
         self.trace.append(record.changed(name=name, kind=kind, step=tokens.step, ids=tokens.ids))
 
@@ -246,7 +249,7 @@ class Watcher:
             else self.history.row(place.name, captured, step)
         )
         if row is not None:
-            self.deferred.add(row, see)
+            self.trace.defer(row, see)
             return Record(shape=(*row.q.shape[:3], row.S))
         # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
         whole = see if see.lse and not see.qk else replace(see, lse=True, qk=see.qk and step is None)
@@ -277,6 +280,7 @@ class Watcher:
             self.budget.warning(),
             None if mismatch is None else say("watch-order", calls=mismatch[0], count=mismatch[1]),
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
+            say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
             say("watch-no-words", reason=self._speller.error) if self._speller.error else None,
             say("watch-tables") if self.texts.guessed and self._speller.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),

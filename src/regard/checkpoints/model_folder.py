@@ -1,4 +1,4 @@
-"""The model folder: config.json holds the Transformer's configuration, model.safetensors its weights.
+"""The model folder: config.json holds the model's configuration, model.safetensors its weights.
 
     config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is from `regard.config.to_tree`
 
@@ -15,14 +15,14 @@ from typing import Any
 
 from regard.arrays import Array
 from regard.checkpoints.quantised import Weights, quantise
-from regard.checkpoints.strict_json import JsonError, parse
 from regard.checkpoints.tensor_file import check_dtypes, write_tensors
-from regard.config import TransformerConfig, from_tree, to_tree
-from regard.config.weights import check_weights
+from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
+from regard.config.weights import ModelConfig, check_weights
 from regard.errors import FileError, RegardError
 from regard.files.formats import check_file_format
 from regard.files.input import UNLIMITED, check_file, check_inside, read_file
-from regard.files.output import write_atomically, write_error
+from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.output import write_atomically, write_bytes, write_error
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
@@ -40,7 +40,7 @@ class Stored:
 
 
 def save_model(
-    folder: str | os.PathLike[str], config: TransformerConfig, tensors: Mapping[str, Array], *, int8: bool = False
+    folder: str | os.PathLike[str], config: ModelConfig, tensors: Mapping[str, Array], *, int8: bool = False
 ) -> None:
     """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
 
@@ -53,7 +53,7 @@ def save_model(
     check_weights({name: tuple(tensor.shape) for name, tensor in tensors.items()}, config)
     tensors = quantise(tensors) if int8 else tensors
     tree = to_tree(config)
-    from_tree(tree)  # never write a config that cannot be read
+    _config_from_tree(tree)  # never write a config that cannot be read
     about = {"format": FORMAT, "version": VERSION, "config": tree}
     text = json.dumps(about, indent=2, allow_nan=False) + "\n"
     if not str(folder):
@@ -73,7 +73,7 @@ def save_model(
             write_tensors(file, tensors)
 
     write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))
-    write_atomically(target / CONFIG, lambda aside: aside.write_bytes(text.encode()), need=len(text))
+    write_bytes(target / CONFIG, text.encode())
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
@@ -88,7 +88,27 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     >>> stored.config == config, stored.tensors["embedding.weight"].shape
     (True, (9, 4))
     """
-    source = Path(folder)
+    config, tensors = _read(Path(folder))
+    if isinstance(config, RecurrentConfig):
+        raise FileError("model-recurrent", path=str(folder), cell=config.cell)
+    return Stored(config, tensors)
+
+
+def read_recurrent(folder: str | os.PathLike[str]) -> tuple[RecurrentConfig, Weights]:
+    """The config and the weights of a recurrent model that `save_model` wrote. FileError for any other model."""
+    config, tensors = _read(Path(folder))
+    if not isinstance(config, RecurrentConfig):
+        raise FileError("model-not-recurrent", path=str(folder))
+    return config, tensors
+
+
+def is_recurrent(folder: str | os.PathLike[str]) -> bool:
+    """Whether a model folder holds a recurrent model. FileError for an invalid folder."""
+    return isinstance(_read(Path(folder))[0], RecurrentConfig)
+
+
+def _read(source: Path) -> tuple[ModelConfig, Weights]:
+    """The config and the weights, checked against each other."""
     if not source.is_dir():
         raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
     config = _config(file_in_folder(source, CONFIG))
@@ -97,7 +117,7 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
         check_weights(tensors.shapes, config)
     except RegardError as error:
         raise FileError("model-weights", path=str(tensors.path), reason=error) from error
-    return Stored(config, tensors)
+    return config, tensors
 
 
 def model_folder_of(folder: Path) -> Path:
@@ -125,7 +145,7 @@ def file_in_folder(folder: Path, name: str) -> Path:
     return path
 
 
-def _config(path: Path) -> TransformerConfig:
+def _config(path: Path) -> ModelConfig:
     about = read_json(path)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("model-not-ours", path=str(path))
@@ -137,15 +157,21 @@ def _config(path: Path) -> TransformerConfig:
     if set(about) != {"format", "version", "config"}:
         raise FileError("model-garbled", path=str(path), place=", ".join(sorted(about))[:80])
     try:
-        return from_tree(about["config"])
+        return _config_from_tree(about["config"])
     except RegardError as error:
         raise FileError("model-config", path=str(path), reason=error) from error
+
+
+def _config_from_tree(tree: Any) -> ModelConfig:
+    """The config of either kind: only recurrent models have a cell."""
+    is_cell = isinstance(tree, dict) and "cell" in tree
+    return recurrent_from_tree(tree) if is_cell else from_tree(tree)
 
 
 def read_json(path: Path) -> Any:
     """The value of a small JSON file of the folder, parsed strictly."""
     try:
         check_file_format(path, "json")
-        return parse(read_file(path, most=LARGEST_CONFIG))
+        return parse_json(read_file(path, most=LARGEST_CONFIG))
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

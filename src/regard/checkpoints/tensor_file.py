@@ -16,10 +16,10 @@ import numpy as np
 
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
-from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import DtypeError, FileError
 from regard.files.formats import HEAD, LARGEST_SIZE, MOST_AXES, check_format, find_excess
 from regard.files.input import UNLIMITED, open_file
+from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of
 from regard.memory import format_bytes
 from regard.messages import Listed
@@ -112,7 +112,7 @@ def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
     if found := find_excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS + 2, 16 * MOST_TENSORS):
         raise FileError("model-part-large", path=str(path), **found._asdict())
     try:
-        found = parse(header)
+        found = parse_json(header)
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=f"header, {error}") from error
     if not isinstance(found, dict) or len(found) > MOST_TENSORS:

@@ -3,23 +3,17 @@
 Typer's own page is in English only and counts a Chinese character as one column.
 """
 
-import re
 import shutil
-from itertools import pairwise
 from typing import Any
 
 from rich.cells import cell_len
 
 from regard.messages import catalogue, say
+from regard.views.line_breaks import fold
 
 WIDEST = 96
 # Options of every command; `entry` removes them before a command is chosen.
 GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
-
-# A space, or one Chinese character or a run of other characters, together with opening punctuation, which must not end
-# a line, and closing punctuation, which must not begin one.
-CHINESE = r"\u2e80-\u9fff\uff00-\uffef“"
-_ATOMS = re.compile(rf" +|[“「（]*(?:[{CHINESE}]|[^ {CHINESE}]+)[，。；：、！？）」”]*")
 
 
 def help_page(command: Any, context: Any) -> str:
@@ -42,29 +36,6 @@ def help_page(command: Any, context: Any) -> str:
     if f"{command.help}-examples" in catalogue():
         blocks.append(say(f"{command.help}-examples"))
     return "\n\n".join(blocks)
-
-
-def fold(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` columns, broken at spaces or between Chinese characters.
-
-    >>> fold("attention 是这样计算的。", 14)
-    ['attention 是这', '样计算的。']
-    """
-    text = text.lstrip(" ")
-    return [text[start:end].rstrip() for start, end in pairwise([0, *line_breaks(text, width), len(text)])]
-
-
-def line_breaks(text: str, width: int) -> list[int]:
-    """The positions where a new line begins, for at most `width` columns; no line begins with closing punctuation.
-
-    >>> line_breaks("注意力，和词元。", 8)
-    [4]
-    """
-    places, start = [], 0
-    for atom in _ATOMS.finditer(text):
-        if atom.start() > start and cell_len(text[start : atom.end()].rstrip()) > width:
-            places.append(start := atom.start())
-    return places
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> str:

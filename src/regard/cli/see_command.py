@@ -20,12 +20,15 @@ from regard.printable import one_line
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel, Seen
+    from regard.language.seeing import SilencedToken
 
 MODEL = "translator"
 TEXTS = {"translation": "I love you", "text": "床前明月光"}
 """The default text by the task of the model."""
 MOST_WEIGHTS_IN_JSON = 4_000_000
 """About 80 MB of text; use --save for more."""
+MOST_SILENCED = 5
+"""The number of tokens that --silence prints."""
 
 
 def see(
@@ -37,6 +40,7 @@ def see(
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-head", help="help-head")] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
     output: Annotated[str | None, typer.Option("--output", metavar="metavar-text", help="help-see-output")] = None,
+    silence: Annotated[bool, typer.Option("--silence", help="help-see-silence")] = False,
     width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
@@ -53,6 +57,8 @@ def see(
             raise ArgumentError("see-handmade-one")
         if output is not None:
             raise ArgumentError("see-handmade-output")
+        if silence:
+            raise ArgumentError("see-handmade-silence")
         given = given_text(text)
         sentence = say("see-sentence") if given is None else given
         see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png)
@@ -63,17 +69,21 @@ def see(
     given = given_text(text)
     seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given.strip(), output)
     chosen = choose(seen.trace, options)
+    if silence and (chosen.heads is None or len(chosen.heads) * len(chosen.records) != 1):
+        raise ArgumentError("see-silence-one")
     save_files(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
         print_message(say("saved", file=png))
     if as_json:
-        write_json(_as_json(reader, seen, chosen))
+        write_json(_as_json(reader, seen, chosen) | (_silenced_as_json(reader, seen, chosen) if silence else {}))
         return
     put(first_line(reader, seen))
     if png is None:
         named = bool(reader.settings.alignment_heads)
         _show(chosen, columns, None if options == HeadOptions() else ALL, named=named)
+        if silence:
+            _show_silenced(reader, seen, chosen)
         for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=options == HeadOptions()):
             print_message(say(key))
     hint_at_file("see", text)
@@ -119,6 +129,29 @@ def _show(chosen: ChosenHeads, columns: int | None, overview: str | None, *, nam
                 put(say("see-clearest", layer=layer, head=head, count=chosen.candidates))
             Trace([record]).show(head=head, width=columns, file=sys.stdout)
     sys.stdout.flush()
+
+
+def _silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> "list[SilencedToken]":
+    assert chosen.heads is not None
+    return reader.silence(seen, chosen.records[0].name, chosen.heads[0])
+
+
+def _show_silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> None:
+    """Print the written tokens whose probability changes most without the head, at most five."""
+    from regard.views.labels import pad, row_label
+
+    tokens = sorted(_silenced(reader, seen, chosen), key=lambda one: one.after - one.before)[:MOST_SILENCED]
+    put()
+    put(say("see-silenced"))
+    for one in tokens:
+        change = f"{one.before:.2f} → {one.after:.2f}"
+        instead = "" if one.instead == one.written else "   " + say("see-silenced-instead", token=one.instead)
+        put(f"  {pad(row_label(one.read, one.written), 14)} {change}{instead}")
+    sys.stdout.flush()
+
+
+def _silenced_as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
+    return {"silenced": [one._asdict() for one in _silenced(reader, seen, chosen)]}
 
 
 def _save_png(chosen: ChosenHeads, path: Path) -> None:

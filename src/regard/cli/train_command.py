@@ -33,6 +33,7 @@ def train(
     ] = None,
     film: Annotated[bool, typer.Option("--film", help="help-train-film")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="help-train-skip-bad")] = False,
+    start: Annotated[str | None, typer.Option("--start", metavar="metavar-model", help="help-train-start")] = None,
     device: Annotated[str | None, typer.Option("--device", metavar="metavar-device", help="help-train-device")] = None,
     timeout: Annotated[
         str | None, typer.Option("--timeout", metavar="metavar-seconds", help="help-train-timeout")
@@ -50,6 +51,7 @@ def train(
     require_package("torch", "regard train", extra="train")
 
     from regard.cli.training_screen import TrainingScreen
+    from regard.language.loading import find_model
     from regard.recipes.running import train as run
 
     with TrainingScreen(chosen.name) if is_first else nullcontext() as screen:
@@ -61,6 +63,7 @@ def train(
             skip_bad=skip_bad,
             device=device,
             seconds=seconds,
+            start=None if start is None else find_model(start),
             listeners=[] if screen is None else [screen],
             say_note=print_message,
         )

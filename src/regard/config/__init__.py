@@ -1,4 +1,7 @@
-"""TransformerConfig and its parts: the description of a Transformer, checked, without any computation."""
+"""TransformerConfig and its parts: the description of a Transformer, checked, without any computation.
+
+RecurrentConfig describes the recurrent models that it is compared with.
+"""
 
 from regard.config.positions import (
     Alibi,
@@ -13,9 +16,10 @@ from regard.config.positions import (
     Sinusoidal,
     YarnScaling,
 )
+from regard.config.recurrent import RecurrentConfig
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output
 from regard.config.transformer import GATES, TransformerConfig
-from regard.config.tree import from_tree, to_tree
+from regard.config.tree import from_tree, recurrent_from_tree, to_tree
 
 __all__ = [
     "GATES",
@@ -30,6 +34,7 @@ __all__ = [
     "NtkScaling",
     "Output",
     "Positions",
+    "RecurrentConfig",
     "Relative",
     "Rotary",
     "Scaling",
@@ -37,5 +42,6 @@ __all__ = [
     "TransformerConfig",
     "YarnScaling",
     "from_tree",
+    "recurrent_from_tree",
     "to_tree",
 ]

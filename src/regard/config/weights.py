@@ -1,4 +1,4 @@
-"""The names and shapes of a Transformer's weights, computed from its config.
+"""The names and shapes of a model's weights, computed from its config.
 
 The names are those of `models.Transformer`'s state_dict, the shapes those of `nn.Linear` (out, in). Files, the NumPy
 model and the torch modules are all checked against this list. No arrays here.
@@ -8,20 +8,24 @@ from collections.abc import Iterable, Mapping
 
 from regard.axes import Shape
 from regard.config.positions import Learned, Relative
+from regard.config.recurrent import RecurrentConfig, recurrent_shapes
 from regard.config.transformer import GATES, TransformerConfig
 from regard.errors import ShapeError, UnknownNameError
 from regard.messages import Listed
 
 Shapes = dict[str, Shape]
+ModelConfig = TransformerConfig | RecurrentConfig
 
 
-def weight_shapes(config: TransformerConfig) -> Shapes:
+def weight_shapes(config: ModelConfig) -> Shapes:
     """The shape of every weight by name, in the order of use.
 
     >>> shapes = weight_shapes(TransformerConfig.gpt2())
     >>> shapes["decoder.layers.0.feed_forward.up.weight"]
     (3072, 768)
     """
+    if isinstance(config, RecurrentConfig):
+        return recurrent_shapes(config)
     shapes = _embeddings(config)
     if config.n_encoder_layers is not None:
         shapes |= _stack("encoder", config.n_encoder_layers, config)
@@ -30,7 +34,7 @@ def weight_shapes(config: TransformerConfig) -> Shapes:
     return shapes | _output(config)
 
 
-def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None:
+def check_weights(found: Mapping[str, Shape], config: ModelConfig) -> None:
     """Raise if weights are missing, unexpected, or of another shape; the message names the first few.
 
     >>> check_weights(weight_shapes(TransformerConfig.bert()), TransformerConfig.bert())
@@ -43,7 +47,7 @@ def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None
         raise ShapeError("weights-shape", count=len(wrong), names=Listed.few(spelled))
 
 
-def check_weight_names(found: Iterable[str], config: TransformerConfig) -> None:
+def check_weight_names(found: Iterable[str], config: ModelConfig) -> None:
     """Raise if weights are missing or unexpected; shapes are not checked."""
     wanted, names = weight_shapes(config), list(found)
     there = set(names)

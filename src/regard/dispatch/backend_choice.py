@@ -7,7 +7,7 @@ import math
 from typing import Any, TypeVar, overload
 
 from regard.arrays import Array, is_tensor
-from regard.dispatch.call import AttentionCall, make_call
+from regard.attention_call import AttentionCall, make_call
 from regard.dispatch.guard import run_guarded
 from regard.dispatch.numpy_backends import Answer, Answers, Backend
 from regard.dispatch.recording import make_record, require_memory_for

@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from regard.arrays import Array
+from regard.attention_call import AttentionCall
 from regard.axes import bin_count, bin_width
-from regard.dispatch.call import AttentionCall
 from regard.dispatch.numpy_backends import Backend
-from regard.records import Statistics, Top
+from regard.records import Statistics
+from regard.statistics_table import STATISTICS
 
 
 def run_guarded(call: AttentionCall, backend: Backend) -> tuple[Array, Statistics]:
@@ -105,19 +106,22 @@ def _without(found: Statistics, rows: Array, call: AttentionCall) -> Statistics:
     if call.padding is not None and call.padding.queries is not None:
         rows = rows & call.padding.queries[:, None]
 
-    def nan_at(x: Array | None, where: Array) -> Array | None:
-        return None if x is None else _fill(x, where, np.nan)
+    every = rows.any(-1)
+    changed = {}
+    for one in STATISTICS:
+        value = getattr(found, one.name) if one.computed else None
+        if value is None:
+            continue
+        axis = one.axes[0] if one.axes else ""
+        where = rows if axis == "T" else _any_in_bins(rows, call) if axis == "R" else every
+        others = (None,) * (2 + len(one.axes) - where.ndim)
+        nans = [_fill(x, where[(..., *others)], np.nan) if _is_float(x) else x for x in one.arrays(value).values()]
+        changed[one.name] = type(value)(*nans) if one.parts else nans[0]
+    return found._replace(**changed)
 
-    top = found.top
-    return Statistics(
-        map=None if found.map is None else nan_at(found.map, _any_in_bins(rows, call)[..., None]),
-        lse=nan_at(found.lse, rows),
-        entropy=nan_at(found.entropy, rows),
-        received=nan_at(found.received, rows.any(-1)[..., None]),
-        top=None if top is None else Top(top.indices, nan_at(top.weights, rows[..., None])),
-        sink=nan_at(found.sink, rows.any(-1)),
-        distance=nan_at(found.distance, rows.any(-1)[..., None]),
-    )
+
+def _is_float(x: Array) -> bool:
+    return x.dtype.kind == "f" if isinstance(x, np.ndarray) else x.is_floating_point()
 
 
 def _any_in_bins(rows: Array, call: AttentionCall) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.arrays import Array
-from regard.dispatch.call import AttentionCall
+from regard.attention_call import AttentionCall
 from regard.kernels import blocked
 from regard.memory import require_bytes
 from regard.messages import say
@@ -58,7 +58,7 @@ def _blocked_answer(call: AttentionCall) -> Answer:
 
 
 def _blocked(call: AttentionCall) -> tuple[Array, Statistics]:
-    return blocked.attention(call.q, call.k, call.v, **call.options_with_see)
+    return blocked.attention(call)
 
 
 def _reference(call: AttentionCall) -> tuple[Array, Statistics]:
@@ -80,11 +80,6 @@ def _reference(call: AttentionCall) -> tuple[Array, Statistics]:
         kept = np.random.random(weights.shape) >= call.dropout
         weights = np.where(kept, weights / (1 - call.dropout), 0).astype(weights.dtype)
     return weighted_sum(weights, call.q, call.v, mask), found
-
-
-def rectangle(call: AttentionCall, lse: Array, rows: slice, cols: slice) -> Array:
-    """Exact weights of rows × cols."""
-    return blocked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
 
 
 BACKENDS = (

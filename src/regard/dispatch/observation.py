@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
-from regard.dispatch.call import AttentionCall
 from regard.dispatch.recording import make_record, require_memory_for
 from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.observe import all_weights, observe
 from regard.kernels.chunked.workers import SingleThread
 from regard.kernels.triton.support import refusal, scratch_for
-from regard.masks import BoundMask, Mask
+from regard.masks import Mask
 from regard.padding import Padding
 from regard.records import Record, See, Statistics
 
@@ -51,17 +51,18 @@ def observe_attention(
     if see.is_empty:
         return Record(shape=(B, H, T, S), padding=padding)
     bound = None if mask is None else mask.bind((B, H), T, S, q)
+    call = AttentionCall(q, k, v, scale, mask=mask, bound=bound, bias=bias, softcap=softcap, see=see, padding=padding)
     small = is_small(q, k)
     if small:
         with (
             torch.no_grad() if torch.is_grad_enabled() else nullcontext(),
             SingleThread() if B * H * T * S <= TINY and q.is_cpu else nullcontext(),
         ):
-            weights, sums = all_weights(q, k, lse, bound, bias, scale, softcap)
-            found = statistics_of(weights, sums, see, padding=padding)
+            weights, sums, scores = all_weights(call, lse)
+            found = statistics_of(weights, sums, see, scores if see.max_score or see.top else None, padding)
         if not (see.qk or see.values):  # for the one row of a token: nothing else needs the call
             return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
-    call = replace(_call(q, k, v, mask, bound, bias, scale, softcap, see), padding=padding)
+    attention_sizes(q.shape, k.shape, v.shape)  # raises ShapeError
     if not small:
         found = _observe(call, lse)
     return make_record(call, found)
@@ -93,17 +94,14 @@ def attend_and_observe(
     None where none of our kernels can do both, or where `see` requests nothing.
     """
     bound = None if mask is None else mask.bind(tuple(q.shape[:2]), q.shape[2], k.shape[2], q)
-    with_lse = replace(see, lse=True)
-    if (
-        replace(see, values=False).is_empty
-        or refusal(q, k, v, mask=bound, bias=bias, see=see, padding=padding) is not None
-    ):
+    call = AttentionCall(q, k, v, scale, mask=mask, bound=bound, bias=bias, softcap=softcap, see=see, padding=padding)
+    if replace(see, values=False).is_empty or refusal(call) is not None:
         return None
     from regard.kernels.triton.attention import attention
 
-    call = replace(_call(q, k, v, mask, bound, None, scale, softcap, see), padding=padding)
-    require_memory_for(call, scratch_for(q, k, see))
-    out, found = attention(q, k, v, **{**call.options_with_see, "see": with_lse})
+    attention_sizes(q.shape, k.shape, v.shape)  # raises ShapeError
+    require_memory_for(call, scratch_for(call))
+    out, found = attention(replace(call, see=replace(see, lse=True)))
     assert found.lse is not None
     # A copy: the model may overwrite the LSE that it gets, and the Record must not change.
     return ObservedOutput(out, found.lse.clone(), make_record(call, found).changed(fused=True))
@@ -114,31 +112,13 @@ def is_small(q: Tensor, k: Tensor) -> bool:
     return 0 < q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] <= SMALL
 
 
-def _call(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Mask | None,
-    bound: BoundMask | None,
-    bias: Any,
-    scale: float,
-    softcap: float | None,
-    see: See,
-) -> AttentionCall:
-    sizes = attention_sizes(q.shape, k.shape, v.shape)
-    return AttentionCall(
-        q=q, k=k, v=v, sizes=sizes, scale=scale, mask=mask, bound=bound, bias=bias, softcap=softcap, see=see
-    )
-
-
 def _observe(call: AttentionCall, lse: Tensor | None) -> Statistics:
     """The statistics of the call, by the GPU kernels where they can, else by torch operations."""
     assert call.see is not None
-    if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias, see=call.see) is not None:
+    if refusal(call) is not None:
         require_memory_for(call)
-        return observe(call.q, call.k, lse, **call.options_with_see)
-    require_memory_for(call, scratch_for(call.q, call.k, call.see, later=lse is not None))
-    from regard.kernels.triton.observe import observe as observe_on_gpu
+        return observe(call, lse)
+    require_memory_for(call, scratch_for(call, later=lse is not None))
+    from regard.kernels.triton.attention import observe as observe_on_gpu
 
-    options: dict[str, Any] = {name: value for name, value in call.options_with_see.items() if name != "bias"}
-    return observe_on_gpu(call.q, call.k, lse, **options)
+    return observe_on_gpu(call, lse)

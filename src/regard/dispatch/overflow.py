@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.dispatch.call import AttentionCall
+from regard.attention_call import AttentionCall
 from regard.dispatch.torch_backends import wants_gradient
 from regard.functional.attention import scaled_dot_product_attention
 from regard.functional.exponentials import computing_dtype

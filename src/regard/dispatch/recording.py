@@ -1,16 +1,15 @@
 """`make_record`: the Record of a call, from the statistics that a backend returned."""
 
 from copy import deepcopy
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from regard.arrays import Array, is_tracing
-from regard.axes import bin_count
-from regard.dispatch.call import AttentionCall
+from regard.attention_call import AttentionCall, RectangleFunction, WeightsFromQK
+from regard.kernels import blocked
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.records import CHECK_MEMORY_FROM, Record, Statistics
+from regard.statistics_table import bytes_of
 
 
 def require_memory_for(call: AttentionCall, scratch: int = 0) -> None:
@@ -18,12 +17,7 @@ def require_memory_for(call: AttentionCall, scratch: int = 0) -> None:
     see, sizes = call.see, call.sizes
     if see is None or is_tracing():
         return
-    numbers = 0
-    if see.map:
-        numbers += bin_count(sizes.T, see.map) * bin_count(sizes.S, see.map)
-    if see.top:
-        numbers += 3 * sizes.T * min(see.top, sizes.S)
-    need = 4 * sizes.B * sizes.H * numbers + scratch
+    need = bytes_of(see, (sizes.B, sizes.H, sizes.T, sizes.S)) + scratch
     if need > 4 * CHECK_MEMORY_FROM:
         require_bytes(need, key="record-too-large", free=free_gpu_bytes(call.q))
 
@@ -34,55 +28,38 @@ def make_record(call: AttentionCall, found: Statistics) -> Record:
     sizes = call.sizes
     record = Record(
         shape=(sizes.B, sizes.H, sizes.T, sizes.S),
-        map=found.map,
-        lse=found.lse if call.see.lse else None,
-        entropy=found.entropy,
-        received=found.received,
-        top=found.top,
-        sink=found.sink,
-        distance=found.distance,
+        **(found if call.see.lse else found._replace(lse=None))._asdict(),
         value_norms=_value_norms(call) if call.see.values else None,
         padding=call.padding,
     )
     if not call.see.qk:
         return record
-    mask = deepcopy(call.mask)
-    kept = replace(
-        call,
+    lse: Array = found.lse
+    return record.changed(exact=_exact_weights(call, lse.detach() if call.is_torch else lse))
+
+
+def _exact_weights(call: AttentionCall, lse: Array) -> WeightsFromQK:
+    sizes, mask = call.sizes, deepcopy(call.mask)
+    return WeightsFromQK(
         q=_copy(call.q),
         k=_copy(call.k),
-        v=call.v[..., :0],
+        lse=lse,
+        scale=call.scale,
+        lead=sizes.lead,
+        compute=_rectangle_function(call),
         mask=mask,
         bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, call.q),
         bias=None if call.bias is None else _copy(call.bias),
+        softcap=call.softcap,
     )
-    lse: Array = found.lse
-    lse = lse.detach() if call.is_torch else lse
-
-    def rectangle(rows: slice, cols: slice) -> Array:
-        return _rectangle(kept, lse, rows, cols)
-
-    parts: dict[str, Any] = {
-        "q": kept.q,
-        "k": kept.k,
-        "lse": lse,
-        "mask": mask,
-        "lead": sizes.lead,
-        "bias": kept.bias,
-        "scale": call.scale,
-        "softcap": call.softcap,
-    }
-    return replace(record, rectangle=rectangle, kept=parts)
 
 
-def _rectangle(call: AttentionCall, lse: Array, rows: slice, cols: slice) -> Array:
+def _rectangle_function(call: AttentionCall) -> RectangleFunction:
     if call.is_torch:
         from regard.dispatch.torch_backends import rectangle
 
-        return rectangle(call, lse, rows, cols)
-    from regard.dispatch.numpy_backends import rectangle as numpy_rectangle
-
-    return numpy_rectangle(call, lse, rows, cols)
+        return rectangle
+    return blocked.rectangle
 
 
 def _value_norms(call: AttentionCall) -> Array:

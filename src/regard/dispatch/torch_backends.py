@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 from math import nan, prod
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.dispatch.call import AttentionCall
+from regard.attention_call import AttentionCall
 from regard.dispatch.numpy_backends import YES, Answer, Backend
-from regard.functional.attention import attention_scores, attention_weights, autocast_is_on, weighted_sum
+from regard.functional.attention import attention_scores, attention_weights, weighted_sum
 from regard.functional.exponentials import computing_dtype, log_sum_exp
 from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of
@@ -21,15 +20,6 @@ from regard.masks.rules import Dense
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.padding import Padding, without_rows
 from regard.records import See, Statistics
-
-
-def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k and v in the dtype of autocast, where it is on: PyTorch's own rule, applied before any backend."""
-    if not autocast_is_on(q):
-        return q, k, v
-    dtype = torch.get_autocast_dtype(q.device.type)
-    q, k, v = (x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x for x in (q, k, v))
-    return q, k, v
 
 
 def _sdpa_answer(call: AttentionCall) -> Answer:
@@ -51,15 +41,14 @@ def _sdpa(call: AttentionCall) -> tuple[Tensor, Statistics]:
 
 
 def _triton_answer(call: AttentionCall) -> Answer:
-    about: dict[str, Any] = {"mask": call.bound, "bias": call.bias, "see": call.see, "padding": call.padding}
-    reason = refusal(call.q, call.k, call.v, dropout=call.dropout, **about)
+    reason = refusal(call)
     return YES if reason is None else Answer(False, *reason)
 
 
 def _triton(call: AttentionCall) -> tuple[Tensor, Statistics]:
     from regard.kernels.triton.attention import attention  # inside the function: it imports Triton
 
-    return attention(call.q, call.k, call.v, **call.options_with_see)
+    return attention(call)
 
 
 def _chunked_answer(call: AttentionCall) -> Answer:
@@ -76,7 +65,7 @@ def _chunked_answer(call: AttentionCall) -> Answer:
 
 
 def _chunked(call: AttentionCall) -> tuple[Tensor, Statistics]:
-    return chunked.attention(call.q, call.k, call.v, **call.options_with_see)
+    return chunked.attention(call)
 
 
 def _eager(call: AttentionCall) -> tuple[Tensor, Statistics]:
@@ -137,14 +126,12 @@ def _require_memory(call: AttentionCall, key: str) -> None:
 
 
 def rectangle(call: AttentionCall, lse: Tensor, rows: slice, cols: slice) -> Tensor:
-    """Exact weights of rows × cols."""
-    if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias) is None:
+    """Exact weights of rows × cols, by the GPU kernels where they can, else by torch operations."""
+    if refusal(replace(call, see=None, dropout=0.0)) is None:
         from regard.kernels.triton import exact_weights
 
-        return exact_weights.rectangle(
-            call.q, call.k, lse, rows, cols, mask=call.bound, scale=call.scale, softcap=call.softcap
-        )
-    return chunked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
+        return exact_weights.rectangle(call, lse, rows, cols)
+    return chunked.rectangle(call, lse, rows, cols)
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
@@ -154,7 +141,7 @@ def wants_gradient(*tensors: Tensor) -> bool:
 
 BACKENDS = (
     Backend("sdpa", _sdpa_answer, _sdpa),
-    Backend("triton", _triton_answer, _triton, lambda call: scratch_for(call.q, call.k, call.see)),
+    Backend("triton", _triton_answer, _triton, scratch_for),
     Backend("chunked", _chunked_answer, _chunked),
     Backend("eager", lambda _: Answer(True, "whole-matrix"), _eager),
 )

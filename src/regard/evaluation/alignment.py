@@ -6,7 +6,6 @@ independent of the model.
 
 import os
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,19 +18,13 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.records import Record
-from regard.text.tokenizer import BOS, EOS, PAD
+from regard.text.word_links import Link, shared_characters
 from regard.trace import Trace
-
-Link = tuple[int, int]
-"""A word of the source and one of the target, both counted from 0."""
 
 RowChoice = Literal["read", "written"]
 """Which row of the weights belongs to a token: the one that has it as input, or the one before, which predicts it."""
 
 LARGEST_FILE = 2**26
-
-CONTROL = {*PAD, *BOS, *EOS}
-"""Labels of tokens without text."""
 
 
 class Aligned(NamedTuple):
@@ -116,32 +109,14 @@ def word_weights(
     array([[0.75, 0.25, 0.  ],
            [0.25, 0.75, 0.  ]])
     """
-    columns = _shared_characters(keys, pair.source)  # S I
+    columns = shared_characters(keys, pair.source)  # S I
     lengths = columns.sum(1, keepdims=True)
     columns = np.hstack([columns / np.maximum(lengths, 1), lengths == 0])  # S I+1
-    rows = _shared_characters(queries, pair.target).T  # J T
+    rows = shared_characters(queries, pair.target).T  # J T
     if row_choice == "written":
         rows = np.pad(rows[:, 1:], ((0, 0), (0, 1)))
     rows = rows / np.maximum(rows.sum(1, keepdims=True), 1)
     return rows @ weights @ columns
-
-
-def _shared_characters(pieces: Sequence[str], words: Sequence[str]) -> np.ndarray:
-    """The number of characters that each token shares with each word, (tokens, words); 0 for a control token."""
-    spelled = ["" if piece in CONTROL else _normalised(piece) for piece in pieces]
-    wanted = [_normalised(word) for word in words]
-    if "".join(spelled) != "".join(wanted):
-        raise ArgumentError("alignment-spelling", pieces=" ".join(pieces), words=" ".join(words))
-    piece_of = np.repeat(np.arange(len(spelled)), [len(piece) for piece in spelled])
-    word_of = np.repeat(np.arange(len(wanted)), [len(word) for word in wanted])
-    counts = np.zeros((len(pieces), len(words)))
-    np.add.at(counts, (piece_of, word_of), 1)
-    return counts
-
-
-def _normalised(text: str) -> str:
-    """The text without spaces, case and full width, which a tokenizer may have removed."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def links(weights: np.ndarray) -> set[Link]:

@@ -17,7 +17,7 @@ from regard.checkpoints.model_folder import (
 from regard.errors import FileError
 from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
 from regard.generation.beams import BATCH_TOKENS, TranslationModel, search_many
-from regard.models import Transformer
+from regard.models import Model, read_any_model
 from regard.text import preparation
 from regard.text.corpus import Corpus, read_lines
 from regard.text.normalise import is_chinese
@@ -106,7 +106,7 @@ class TrainedModel(NamedTuple):
     language   the target language, if the model's settings name it
     """
 
-    model: Transformer
+    model: Model
     tokenizer: Tokenizer
     run: Path | None
     language: str | None
@@ -121,7 +121,7 @@ def read_trained(folder: str | os.PathLike[str]) -> TrainedModel:
     if not given.is_dir():
         raise FileError("model-not-folder" if given.exists() else "model-no-folder", path=str(given))
     run, place = run_folder_of(given), model_folder_of(given)
-    return TrainedModel(Transformer.read(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
+    return TrainedModel(read_any_model(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
 
 
 def _language(folder: Path) -> str | None:

@@ -90,6 +90,11 @@ def write_atomically(
             _write_into(descriptor, _pieces(write))
 
 
+def write_bytes(target: Path, content: bytes) -> None:
+    """Write a file of a known content atomically. Raises the same errors as `write_atomically`."""
+    write_atomically(target, lambda aside: aside.write_bytes(content), need=len(content))
+
+
 def write_new(target: Path, content: bytes) -> bool:
     """Write a new file atomically. Returns False, and changes nothing, if a file exists.
 

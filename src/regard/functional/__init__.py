@@ -34,18 +34,40 @@ from regard.functional.positions import (
     sinusoidal_at,
     sinusoidal_positions,
 )
-from regard.functional.statistics import distance, entropy, pooled_map, received, sink, statistics_of, top_keys
+from regard.functional.recurrent import (
+    LSTMState,
+    additive_attention,
+    elman,
+    elman_cell,
+    lstm,
+    lstm_cell,
+    multiplicative_attention,
+)
+from regard.functional.statistics import (
+    distance,
+    entropy,
+    max_score,
+    pooled_map,
+    received,
+    sink,
+    statistics_of,
+    top_keys,
+)
 from regard.projections import Projections
 
 __all__ = [
+    "LSTMState",
     "Projections",
     "Rotations",
+    "additive_attention",
     "alibi_bias",
     "alibi_bias_at",
     "alibi_slopes",
     "apply_rotations",
     "attention_scores",
     "distance",
+    "elman",
+    "elman_cell",
     "entropy",
     "feed_forward",
     "gated_feed_forward",
@@ -55,8 +77,12 @@ __all__ = [
     "learned_positions",
     "linear",
     "log_sum_exp",
+    "lstm",
+    "lstm_cell",
+    "max_score",
     "merge_heads",
     "multi_head_attention",
+    "multiplicative_attention",
     "pooled_map",
     "received",
     "relative_bias",

@@ -118,6 +118,15 @@ def autocast_is_on(q: Tensor) -> bool:
     return available and torch.is_autocast_enabled(device)
 
 
+def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k and v in the dtype of autocast, where it is on: PyTorch's own rule, applied before any backend."""
+    if not autocast_is_on(q):
+        return q, k, v
+    dtype = torch.get_autocast_dtype(q.device.type)
+    q, k, v = (x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x for x in (q, k, v))
+    return q, k, v
+
+
 def visible_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:
     """The mask as booleans, True = visible, broadcastable to the scores; None if nothing is masked."""
     if mask is None:

@@ -23,6 +23,17 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
     return by_bin.sum(-2) / unmasked.clamp(min=1)
 
 
+def max_score(scores: Tensor) -> Tensor:
+    """The largest score of each query, (…, T); -inf for a fully masked query."""
+    return scores.amax(-1) if scores.shape[-1] else scores.new_full(scores.shape[:-1], -torch.inf)
+
+
+def _max_score_from(weights: Tensor, lse: Tensor) -> Tensor:
+    """The same without scores: the largest weight is exp(score − LSE)."""
+    found = weights.amax(-1).log() + lse if weights.shape[-1] else lse
+    return found.masked_fill(lse == -torch.inf, -torch.inf)
+
+
 def entropy(weights: Tensor, sink_mass: Tensor | None = None) -> Tensor:
     """−Σ w ln w along the keys, in nats; `sink_mass`, (…, T), counts as one more key."""
     found = torch.special.entr(weights.clamp_min(0)).sum(-1) + 0.0  # never -0
@@ -129,7 +140,7 @@ def statistics_of(
     padding: Padding | None = None,
     sink_mass: Tensor | None = None,
 ) -> Statistics:
-    """The statistics that `see` requests; `scores` as in `top_keys`.
+    """The statistics that `see` requests; `scores` as in `top_keys`. Without scores, `lse` must be that of the weights.
 
     Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
     weight given to no key.
@@ -140,9 +151,13 @@ def statistics_of(
         scores = None if scores is None else without_rows(scores, padding.queries, -torch.inf, axes=1)
         sink_mass = None if sink_mass is None else without_rows(sink_mass, padding.queries, 0)
         first, offsets = padding.first_keys(), padding.offsets(*weights.shape[-2:])
+    largest = None
+    if see.max_score:
+        largest = _max_score_from(weights, lse) if scores is None else max_score(scores)
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
+        max_score=largest,
         entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=top_keys(weights, see.top, scores) if see.top else None,

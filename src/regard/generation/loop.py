@@ -9,15 +9,20 @@ import numpy as np
 from regard.arrays import Array, is_tensor, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.decoding import Decoding, GenerationModel
-from regard.generation.prompt_reading import (
+from regard.generation.prompts import (
     BatchReader,
+    Ids,
+    PromptRows,
     Reader,
     begin_decoding,
     check_chunk,
+    check_ids,
+    check_length,
     check_no_begin_options,
+    eos_ids,
+    parse_prompts,
     read,
 )
-from regard.generation.prompts import Ids, PromptRows, check_ids, check_length, eos_ids, parse_prompts
 from regard.generation.sampling import (
     GREEDY,
     Pick,

@@ -1,5 +1,5 @@
 """Fast attention with statistics, one package per implementation: blocked (NumPy), chunked (torch), triton (GPU).
 
-The kernels take B H T E arrays that `dispatch` has validated, compute the scores in blocks, and collect the statistics
+The kernels take an `AttentionCall`, valid and in B H T E, compute the scores in blocks, and collect the statistics
 of a block while it is in fast memory. No T × S array is allocated.
 """

@@ -13,7 +13,7 @@ from regard.language.settings import Settings
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from regard.language.seeing import Seen
+    from regard.language.seeing import Seen, SilencedToken
     from regard.records import See
 
 
@@ -112,3 +112,16 @@ class LanguageModel:
         found = run_recorded(self, text, output=output, see=see)
         warn_about_input(self, found.notes)
         return found
+
+    def silence(self, seen: "Seen", module: str, head: int) -> "list[SilencedToken]":
+        """What one head does for the output: the probability of every written token with it and without it.
+
+        seen     a result of `see`
+        module   the name of a record of its trace, such as "decoder.layers.5.self_attention"
+        head     counted from 0; its output is set to 0
+
+        Raises UnknownNameError and ArgumentError with the names and numbers there are.
+        """
+        from regard.language.seeing import silence_head
+
+        return silence_head(self, seen, module, head)

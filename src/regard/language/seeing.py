@@ -1,4 +1,4 @@
-"""`LanguageModel.see`: one recorded run of a whole model, and the head with the largest effect on its output."""
+"""`LanguageModel.see` and `silence`: one recorded run of a whole model, and its output without one of its heads."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regard.arrays import Array, convert_like, to_numpy
+from regard.axes import in_range
 from regard.dispatch import attend_in_model
 from regard.errors import TooLargeError
 from regard.generation.beams import max_translation_length
@@ -79,6 +80,40 @@ class Seen(_Seen):
     """
 
     notes: tuple[Note, ...] = ()
+    ids: tuple[list[int], ...] = ()
+    """What the model read: ids of the text it continued, or of the translation and then of the source."""
+
+
+class SilencedToken(NamedTuple):
+    """One token that the model wrote, and its probability with and without a head."""
+
+    read: str
+    written: str
+    before: float
+    after: float
+    instead: str
+    """The most likely token without the head."""
+
+
+def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> list[SilencedToken]:
+    """The implementation of `LanguageModel.silence`."""
+    record = seen.trace[module]  # raises UnknownNameError
+    in_range("head", head, record.shape[1])
+    rows = next(one for one in seen.trace if one.kind == "decoder")
+    assert rows.query_tokens is not None
+    written = () if rows.written is None else rows.written[0]
+    before, after = (
+        _log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, Silenced(module, head))
+    )
+    found = []
+    for row, token in enumerate(written):
+        if not token:
+            continue
+        following = seen.ids[0][row + 1] if row + 1 < len(seen.ids[0]) else model.tokenizer.special("eos")
+        likeliest = labels(model, [int(after[row].argmax())])[0]
+        p, q = (float(np.exp(one[row, following])) for one in (before, after))
+        found.append(SilencedToken(rows.query_tokens[0][row], token, p, q, likeliest))
+    return found
 
 
 def run_recorded(model: "LanguageModel", text: str, *, output: str | None = None, see: See | None = None) -> Seen:
@@ -114,7 +149,7 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
     trace = recorder.label(labels(model, ids), labels(model, source), after)
     trace.texts = text, output
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
-    seen.notes = notes
+    seen.notes, seen.ids = notes, (ids, source)
     return seen
 
 
@@ -139,7 +174,9 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     # In the prompt only the last query writes a token: the others are followed by given ones.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
-    return Seen(text, output, _with_opening(model, trace, ids))
+    seen = Seen(text, output, _with_opening(model, trace, ids))
+    seen.ids = (ids,)
+    return seen
 
 
 def _with_opening(model: "LanguageModel", trace: Trace, *texts: list[int]) -> Trace:

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
-from regard.arrays import is_integer
 from regard.checkpoints.model_folder import read_json
 from regard.config import TransformerConfig
+from regard.config.tree import JSON_TYPES, Fault, TreeReader
 from regard.errors import FileError
 from regard.messages import Listed
-from regard.number_checks import is_number
 
 Task = Literal["translation", "text"]
 
@@ -48,43 +47,36 @@ class Settings:
 
 
 class _Field(NamedTuple):
-    """A field of Settings, a test for valid values, and their description in symbols."""
+    """A field of Settings, the type of its values, a test for valid ones, and their description in symbols."""
 
     name: str
+    kind: Any
     is_valid: Callable[[Any], bool]
     wanted: str
 
 
-def _is_count(most: int) -> Callable[[Any], bool]:
-    return lambda value: is_integer(value) and 1 <= value <= most
-
-
 def _is_between(low: float, high: float) -> Callable[[Any], bool]:
-    return lambda value: is_number(value) and low <= value <= high
+    return lambda value: low <= value <= high
 
 
-def _is_language(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", value) is not None
-
-
-def _are_forms(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) and name and text for name, text in value.items())
+def _is_language(value: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", value) is not None
 
 
 HEADS = "alignment_heads"
 FIELDS = {
-    "task": _Field("task", lambda value: value in get_args(Task), '"translation" | "text"'),
-    "source_language": _Field("source_language", _is_language, '"en", "zh", "zh-CN", …'),
-    "target_language": _Field("target_language", _is_language, '"en", "zh", "zh-CN", …'),
-    "max_source_length": _Field("longest", _is_count(2**20), "1 … 2²⁰"),
-    "num_beams": _Field("beams", _is_count(256), "1 … 256"),
-    "length_penalty": _Field("length_penalty", _is_between(-10, 10), "-10 … 10"),
-    "temperature": _Field("temperature", _is_between(0.01, 100), "0.01 … 100"),
-    "top_k": _Field("top_k", _is_count(2**20), "1 … 2²⁰"),
-    "top_p": _Field("top_p", lambda value: is_number(value) and 0 < value <= 1, "0 < top_p ≤ 1"),
-    "max_new_tokens": _Field("max_new", _is_count(2**20), "1 … 2²⁰"),
-    HEADS: _Field(HEADS, lambda value: isinstance(value, list), "[[layer, head], …]"),
-    "forms": _Field("forms", _are_forms, '{"5x4": "五绝｜", …}'),
+    "task": _Field("task", Task, lambda _: True, '"translation" | "text"'),
+    "source_language": _Field("source_language", str, _is_language, '"en", "zh", "zh-CN", …'),
+    "target_language": _Field("target_language", str, _is_language, '"en", "zh", "zh-CN", …'),
+    "max_source_length": _Field("longest", int, _is_between(1, 2**20), "1 … 2²⁰"),
+    "num_beams": _Field("beams", int, _is_between(1, 256), "1 … 256"),
+    "length_penalty": _Field("length_penalty", float, _is_between(-10, 10), "-10 … 10"),
+    "temperature": _Field("temperature", float, _is_between(0.01, 100), "0.01 … 100"),
+    "top_k": _Field("top_k", int, _is_between(1, 2**20), "1 … 2²⁰"),
+    "top_p": _Field("top_p", float, lambda value: 0 < value <= 1, "0 < top_p ≤ 1"),
+    "max_new_tokens": _Field("max_new", int, _is_between(1, 2**20), "1 … 2²⁰"),
+    HEADS: _Field(HEADS, tuple[tuple[int, int], ...], lambda _: True, "[[layer, head], …]"),
+    "forms": _Field("forms", dict[str, str], lambda forms: all(forms) and all(forms.values()), '{"5x4": "五绝｜", …}'),
 }
 """By the names in the file."""
 
@@ -95,31 +87,38 @@ def read_settings(path: Path | None, config: TransformerConfig) -> Settings:
     if path is None:
         return Settings(task=task)
     given = read_json(path)
-    if not isinstance(given, dict):
-        raise _invalid_value(path, "JSON", given, "{…}")
-    unknown = sorted(set(given) - set(FIELDS))
-    if unknown:
-        raise FileError("settings-unknown", path=str(path), found=unknown[0][:80], known=Listed(FIELDS))
+    reader = TreeReader(error=lambda fault: _file_error(path, given, fault), type_names=JSON_TYPES)
+    reader.value(given, dict[str, Any], "JSON")
+    reader.check_keys(given, FIELDS, "JSON")
     found: dict[str, Any] = {"task": task}
     for place, value in given.items():
-        name, is_valid, wanted = FIELDS[place]
-        if not is_valid(value):
+        name, kind, is_valid, wanted = FIELDS[place]
+        found[name] = reader.value(value, kind, place)
+        if not is_valid(found[name]):
             raise _invalid_value(path, place, value, wanted)
-        found[name] = value
     if found["task"] != task:
         raise _invalid_value(path, "task", found["task"], f'"{task}"')
-    found["alignment_heads"] = tuple(_head(path, at, pair, config) for at, pair in enumerate(given.get(HEADS, [])))
+    for at, pair in enumerate(found.get(HEADS, ())):
+        _check_head(path, at, pair, config)
     return Settings(**found)
 
 
-def _head(path: Path, at: int, pair: Any, config: TransformerConfig) -> tuple[int, int]:
-    """A layer and a head, if the decoder has them."""
-    match pair:
-        case [layer, head] if is_integer(layer) and is_integer(head):
-            if 0 <= layer < config.layers_of("decoder") and 0 <= head < config.n_heads:
-                return layer, head
-    most = f"[0 … {config.layers_of('decoder') - 1}, 0 … {config.n_heads - 1}]"
-    raise _invalid_value(path, f"{HEADS}[{at}]", pair, most)
+def _check_head(path: Path, at: int, pair: tuple[int, int], config: TransformerConfig) -> None:
+    """FileError unless the decoder has this layer and this head."""
+    layer, head = pair
+    if not (0 <= layer < config.layers_of("decoder") and 0 <= head < config.n_heads):
+        most = f"[0 … {config.layers_of('decoder') - 1}, 0 … {config.n_heads - 1}]"
+        raise _invalid_value(path, f"{HEADS}[{at}]", list(pair), most)
+
+
+def _file_error(path: Path, given: Any, fault: Fault) -> FileError:
+    """The error for a fault, with the whole value of the setting."""
+    if fault.kind == "unknown":
+        return FileError("settings-unknown", path=str(path), found=min(fault.found)[:80], known=Listed(FIELDS))
+    if not isinstance(given, dict):
+        return _invalid_value(path, fault.place, given, "{…}")
+    place = re.split(r"[\[.]", fault.place)[0]
+    return _invalid_value(path, place, given[place], FIELDS[place].wanted)
 
 
 def _invalid_value(path: Path, place: str, found: Any, wanted: str) -> FileError:

@@ -1,4 +1,4 @@
-"""The parts of a Transformer as PyTorch modules: they hold weights and call `functional`.
+"""The parts of a Transformer, and recurrent layers, as PyTorch modules: they hold weights and call `functional`.
 
 What varies is passed as an argument: the mask, the positions, the cache, the attention function.
 """
@@ -22,13 +22,18 @@ from regard.layers.positions import (
     RotaryPositions,
     SinusoidalPositions,
 )
+from regard.layers.recurrent import LSTM, AdditiveAttention, Elman, MultiplicativeAttention
 
 __all__ = [
+    "LSTM",
+    "AdditiveAttention",
     "AlibiPositions",
+    "Elman",
     "FeedForward",
     "LayerNorm",
     "LearnedPositions",
     "MultiHeadAttention",
+    "MultiplicativeAttention",
     "NoPositions",
     "OutputLayer",
     "RMSNorm",

@@ -87,7 +87,7 @@ class Mask:
         return cls(Band(None, 0, from_first=first), "Mask.causal(align='first')" if first else "Mask.causal()")
 
     @classmethod
-    def window(cls, left: int | None, right: int | None = 0) -> "Mask":
+    def window(cls, left: int | np.integer[Any] | None, right: int | np.integer[Any] | None = 0) -> "Mask":
         """Each query sees `left` keys before it, itself, and `right` keys after it; None means no limit.
 
         >>> Mask.window(1, 0).dense(3, 3).astype(int).tolist()

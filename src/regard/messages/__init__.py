@@ -20,6 +20,7 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 MODULES = (
     "attention",
+    "building",
     "capture",
     "commands",
     "files",

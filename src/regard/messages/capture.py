@@ -66,6 +66,12 @@ MESSAGES: dict[str, Message] = {
         zh="无法捕获 {names} 的值，其范数为 None；如果权重经过 dropout，请先调用 model.eval()；如果 "
         "nn.TransformerEncoderLayer 走融合路径，请不要用 torch.no_grad()",
     ),
+    "watch-max-score": Message(
+        en="max_score of {names} is None: the model changed the weights after its softmax, or combined several "
+        "softmaxes, so that no score can be computed from them; the other statistics are those of the weights",
+        zh="{names} 的 max_score 为 None：模型在 softmax 之后改动了权重，或合并了多个 softmax，无法由权重算出得分；"
+        "其他统计量仍按权重计算",
+    ),
     # --- tokens ---
     "watch-tokenizer": Message(
         en="tokenizer must be Hugging Face's, regard's, or a function from a list of ids to a list of strings; "

@@ -202,6 +202,14 @@ MESSAGES: dict[str, Message] = {
         zh="数据表或数据库（Parquet、Arrow、SQLite）：请检查是否给错了文件",
     ),
     # --- a model's folder ---
+    "model-recurrent": Message(
+        en="{path} holds a recurrent model ({cell}), not a Transformer; read it with regard.models.RecurrentModel.read",
+        zh="{path} 中是循环网络模型（{cell}），不是 Transformer；请用 regard.models.RecurrentModel.read 读取",
+    ),
+    "model-not-recurrent": Message(
+        en="{path} holds a Transformer, not a recurrent model; read it with regard.models.Transformer.read",
+        zh="{path} 中是 Transformer，不是循环网络模型；请用 regard.models.Transformer.read 读取",
+    ),
     "model-no-folder": Message(
         en="there is no folder {path}",
         zh="文件夹 {path} 不存在",

@@ -58,6 +58,23 @@ MESSAGES: dict[str, Message] = {
         en='use this translation, or this continuation, instead of the model\'s own; "" for none',
         zh='使用这段译文或续写，而不是模型自己的输出；"" 表示空',
     ),
+    "help-see-silence": Message(
+        en="also silence the shown head, and print what that does to the tokens that the model writes",
+        zh="同时关掉所显示的头，输出它对模型所写词元的影响",
+    ),
+    "see-silence-one": Message(
+        en="--silence needs one head: name it with --layer N --head N",
+        zh="--silence 需要指定一个头：请用 --layer N --head N",
+    ),
+    "see-handmade-silence": Message(
+        en="--silence needs a model that writes text; the hand-made layer writes none",
+        zh="--silence 需要会写文本的模型；手工搭建的那一层不输出文本",
+    ),
+    "see-silenced": Message(
+        en="without this head, probability of the written token (largest change first):",
+        zh="关掉这个头之后，所写词元的概率（变化最大的在前）：",
+    ),
+    "see-silenced-instead": Message(en="now most likely: {token}", zh="现在最可能的是：{token}"),
     "help-width": Message(en="draw in N columns", zh="绘制宽度为 N 列"),
     "help-save": Message(
         en="also save the trace, all layers and heads, as a safetensors file, for regard.read_trace",

@@ -103,6 +103,23 @@ MESSAGES: dict[str, Message] = {
         "found shape {shape} and {found}",
         zh="positions 必须是非负整数，形状为 ({T},) 或 ({B}, {T})，与 ids 一致；现在的形状是 {shape}，类型是 {found}",
     ),
+    "recurrent-attention": Message(
+        en="attention={attention!r} needs an encoder: set n_encoder_layers, or attention to None",
+        zh="attention={attention!r} 需要编码器：请设置 n_encoder_layers，或把 attention 设为 None",
+    ),
+    "recurrent-width": Message(
+        en="d_state={d_state} must be even: each direction of the encoder has half of it",
+        zh="d_state={d_state} 必须是偶数：编码器的两个方向各占一半",
+    ),
+    "recurrent-padding": Message(
+        en="a recurrent model reads padding as text: give texts of one length, or one text at a time",
+        zh="循环网络会把填充当作文本读入：请传入等长的文本，或一次只传一段",
+    ),
+    "recurrent-crop": Message(
+        en="crop({length}) after {found} ids: a recurrent state cannot drop a part of what it has read; "
+        "call crop(0) and read the text again",
+        zh="已读 {found} 个 id，无法 crop({length})：循环网络的状态不能去掉读过的一部分；请调用 crop(0) 并重新读入",
+    ),
     "source-missing": Message(
         en="this model has an encoder and a decoder: pass source, the input of the encoder",
         zh="这个模型有编码器和解码器：请传入 source，即编码器的输入",

@@ -162,6 +162,11 @@ MESSAGES: dict[str, Message] = {
         en="[puzzle] is only for the task 'synthetic', but this task is {task!r}; remove one of them",
         zh="[puzzle] 只用于 task 'synthetic'，而这里的 task 是 {task!r}；请去掉其中之一",
     ),
+    "recipe-alignment": Message(
+        en="training.alignment is only for the task 'translation', with pairs in .tsv or .jsonl files; this task is "
+        "{task!r}",
+        zh="training.alignment 只用于 task 'translation'，句对写在 .tsv 或 .jsonl 文件里；这里的 task 是 {task!r}",
+    ),
     "recipe-puzzle-long": Message(
         en="puzzle.longest is at most {most}, the number of letters; found {value}",
         zh="puzzle.longest 最多为 {most}，即字母的个数；现在是 {value}",
@@ -244,6 +249,21 @@ MESSAGES: dict[str, Message] = {
     "run-other-recipe": Message(
         en="the run in {path} was started with other values of: {keys}; repeat its command, or give another --out",
         zh="{path} 里的训练开始时，以下各项与现在不同：{keys}；请使用原来的命令，或换一个 --out",
+    ),
+    "run-other-start": Message(
+        en="the run in {path} was started from another model (--start); repeat its command, or give another --out",
+        zh="{path} 里的训练是从另一个模型开始的（--start）；请使用原来的命令，或换一个 --out",
+    ),
+    "start-config": Message(
+        en="the recipe's model differs from the model in {path} in: {keys}; set model.{name} to {wanted}, not {found}, "
+        "or start from another model",
+        zh="配方里的模型与 {path} 里的模型有以下不同：{keys}；请把 model.{name} 设为 {wanted}（现在是 {found}），"
+        "或从另一个模型开始",
+    ),
+    "start-tokenizer": Message(
+        en="the recipe's tokenizer is not {path}, the tokenizer of the model to start from; leave out "
+        "data.tokenizer_file",
+        zh="配方的分词器不是 {path}，即起始模型的分词器；请去掉 data.tokenizer_file",
     ),
     "run-data-file": Message(
         en="{path} has changed since this run was started; restore the old file, or give another --out",

@@ -20,6 +20,20 @@ MESSAGES: dict[str, Message] = {
         en="the columns of a .tsv are counted from 1; found {found!r}",
         zh=".tsv 的列从 1 数起；现在是 {found!r}",
     ),
+    "corpus-three-columns": Message(
+        en="pairs with word links need three columns: source, target and links; found {found}",
+        zh="带词对齐的句对需要三列：原文、译文和对齐；现在是 {found}",
+    ),
+    "corpus-links-plain": Message(
+        en="{path} is plain text, which has no column for word links; give a .tsv with source, target and links",
+        zh="{path} 是纯文本，没有写词对齐的列；请给出 .tsv：原文、译文、对齐",
+    ),
+    "corpus-links": Message(
+        en="{path}, line {line}: {found!r} are not links such as 0-0 2-1 between {n_source} source words and "
+        "{n_target} target words, counted from 0; correct them, or leave such lines out with --skip-bad",
+        zh="{path} 第 {line} 行：{found!r} 不是 0-0 2-1 这样的对齐（原文 {n_source} 个词，译文 {n_target} 个词，"
+        "都从 0 数起）；请改正，或用 --skip-bad 跳过这样的行",
+    ),
     "corpus-json-file": Message(
         en="{path} is one JSON value; give one object per line instead (.jsonl), for a list of texts: "
         "`jq -c '.[] | {{text: .}}' {path} > texts.jsonl`",

@@ -162,6 +162,41 @@ MESSAGES: dict[str, Message] = {
         "tokenizer knows",
         zh="词元 {pieces!r} 拼不出 {words!r}：请使用同一个句子，并只用分词器词表中的字符",
     ),
+    "alignment-no-links": Message(
+        en="training.alignment needs word links, and the training data have none; add them as a third column of the "
+        ".tsv files",
+        zh="training.alignment 需要词对齐，而训练数据里没有；请写在 .tsv 文件的第三列",
+    ),
+    "alignment-layer": Message(
+        en="training.alignment.layer: the model has no attention layer {layer!r}; it has {names}",
+        zh="training.alignment.layer：模型没有名为 {layer!r} 的注意力层；有 {names}",
+    ),
+    "alignment-head": Message(
+        en="training.alignment.head={head}: the heads of {layer} are numbered 0 to {last}",
+        zh="training.alignment.head={head}：{layer} 的头编号为 0 到 {last}",
+    ),
+    "plan-alignment-weight": Message(
+        en="training.alignment.weight must be above 0 and at most 1,000,000; found {value!r}",
+        zh="training.alignment.weight 必须大于 0 且不超过 1,000,000；现在是 {value!r}",
+    ),
+    "links-count": Message(
+        en="links are given for {found} pairs, and there are {pairs} pairs; give one list of links for each",
+        zh="给出了 {found} 个句对的对齐，而句对有 {pairs} 个；请为每个句对各给一个列表",
+    ),
+    "links-outside": Message(
+        en="pair {pair}: the link ({source}, {target}) is outside of {n_source} source and {n_target} target tokens, "
+        "<eos> included",
+        zh="句对 {pair}：连接 ({source}, {target}) 超出了句子（连 <eos> 在内，原文 {n_source} 个词元，"
+        "译文 {n_target} 个）",
+    ),
+    "alignment-no-tokens": Message(
+        en="no pair of the training data can be aligned; the last: {reason}",
+        zh="训练数据里没有一个句对可以对齐；最后一个：{reason}",
+    ),
+    "alignment-unspelled": Message(
+        en="{count} pairs have characters that the tokenizer does not know, so their words are not aligned in training",
+        zh="{count} 个句对含有分词器不认识的字符，训练时不对齐它们的词",
+    ),
     "alignment-trace": Message(
         en="the trace of {text!r} has no cross-attention with token labels; use the model's see(text, output=…)",
         zh="{text!r} 的 Trace 里没有带词元的交叉注意力；请用模型的 see(text, output=…) 得到它",
@@ -394,6 +429,10 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-train-skip-bad": Message(
         en="skip lines that cannot be used, and report their number", zh="跳过无法使用的行，并报告数量"
+    ),
+    "help-train-start": Message(
+        en="start from this model (a run, a model folder, or a bundled model's name) instead of random weights",
+        zh="从这个模型（训练文件夹、模型文件夹或自带模型的名字）开始，而不是从随机权重开始",
     ),
     "help-train-device": Message(
         en="cpu, cuda or cuda:1; default: a GPU if there is one", zh="cpu、cuda 或 cuda:1；默认优先使用 GPU"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.config import inputs
+from regard.cuda_graph import WARM_UP, CudaGraph
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
 from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
@@ -251,30 +252,22 @@ def _fresh_copy(step: DecodeStep) -> DecodeStep:
 
 
 class CudaGraphStep:
-    """A step on a GPU, captured as a CUDA graph at the third call and replayed afterwards.
-
-    The first two calls run eagerly: compilation and kernel selection must be finished before a graph is captured,
-    and what the first call allocates may cause one more compilation.
-    """
-
-    WARM_UP = 2
+    """A step on a GPU, captured as a CUDA graph once it is warm and replayed afterwards."""
 
     def __init__(self, step: DecodeStep) -> None:
         self._step = step
         self._calls = 0
-        self._graph = torch.cuda.CUDAGraph()
+        self._graph: CudaGraph
         self._ids: Tensor
-        self._logits: Tensor
 
     def __call__(self, ids: Tensor) -> Tensor:
         if self._calls == 0:
             self._ids = ids.contiguous().clone()  # one address and one layout, whatever the caller's ids are a view of
         self._ids.copy_(ids)
         self._calls += 1
-        if self._calls <= self.WARM_UP:
+        if self._calls <= WARM_UP:
             return self._step(self._ids)
-        if self._calls == self.WARM_UP + 1:
-            with torch.cuda.graph(self._graph):
-                self._logits = self._step(self._ids)
+        if self._calls == WARM_UP + 1:
+            self._graph = CudaGraph(lambda: self._step(self._ids))
         self._graph.replay()
-        return self._logits.clone()  # the next replay writes into the same memory
+        return self._graph.result.clone()  # the next replay writes into the same memory

@@ -33,6 +33,23 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
 
 
 @array_likes
+def max_score(scores: np.ndarray) -> np.ndarray:
+    """The largest score of each query, (…, T); -inf for a fully masked query.
+
+    >>> max_score(np.array([[0.5, 2.0], [-np.inf, -np.inf]]))
+    array([  2., -inf])
+    """
+    return scores.max(-1, initial=-np.inf)
+
+
+def _max_score_from(weights: np.ndarray, lse: np.ndarray) -> np.ndarray:
+    """The same without scores: the largest weight is exp(score − LSE)."""
+    with np.errstate(divide="ignore"):
+        found = np.log(weights.max(-1, initial=0)) + lse
+    return np.where(lse == -np.inf, -np.inf, found)
+
+
+@array_likes
 def entropy(weights: np.ndarray, sink_mass: np.ndarray | None = None) -> np.ndarray:
     """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a fully masked query.
 
@@ -118,7 +135,7 @@ def statistics_of(
     padding: Padding | None = None,
     sink_mass: np.ndarray | None = None,
 ) -> Statistics:
-    """The statistics that `see` requests; `scores` as in `top_keys`.
+    """The statistics that `see` requests; `scores` as in `top_keys`. Without scores, `lse` must be that of the weights.
 
     Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
     weight given to no key.
@@ -129,9 +146,13 @@ def statistics_of(
         scores = None if scores is None else without_rows(scores, padding.queries, -np.inf, axes=1)
         sink_mass = None if sink_mass is None else without_rows(sink_mass, padding.queries, 0)
         first, offsets = padding.first_keys(), padding.offsets(*weights.shape[-2:])
+    largest = None
+    if see.max_score:
+        largest = _max_score_from(weights, lse) if scores is None else max_score(scores)
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
+        max_score=largest,
         entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=top_keys(weights, see.top, scores) if see.top else None,

@@ -19,8 +19,17 @@ from regard.masks import Mask
 from regard.messages import Listed
 from regard.records import Attend, Kind
 from regard.reference.attention import scaled_dot_product_attention
-from regard.reference.blocks import Network, Observer, Span, embed, keys_and_values, logits_of, stack
-from regard.reference.cache import Cache, KeysAndValues
+from regard.reference.blocks import (
+    Cache,
+    KeysAndValues,
+    Network,
+    Observer,
+    Span,
+    embed,
+    keys_and_values,
+    logits_of,
+    stack,
+)
 from regard.reference.inputs import (
     checked_ids,
     checked_mask,

@@ -13,6 +13,7 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.messages import Listed
+from regard.text.word_links import parse_links, split_words
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Parse: TypeAlias = Callable[[str], Iterable[str]]
@@ -27,9 +28,9 @@ TABLES, RECORDS = (".tsv", ".tab"), (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Lines of text, one column or two, and where each comes from.
+    """Lines of text, one column to three, and where each comes from.
 
-    columns     one list of texts for each column, all of one length
+    columns     one list of texts for each column, all of one length; the third column holds word links
     lines       the number of each line in its file, from 1
     skipped     the number of bad lines that were left out
     problems    messages about the first few of them
@@ -163,11 +164,14 @@ class _Reader:
         )
 
 
-def read_pairs(paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | str] | None = None) -> Corpus:
+def read_pairs(
+    paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | str] | None = None, links: bool = False
+) -> Corpus:
     """Pairs of sentences, from .tsv or .jsonl files, or from two plain files with corresponding lines.
 
     `columns` are the two columns of a table, counted from 1 (needed if it has more than two), or the two fields of a
-    record (by default "source" and "target"). Raises FileError with the first bad line.
+    record (by default "source" and "target"). With `links`, a third column or field ("links") holds the word links of
+    the pair, as `word_links` describes them; it may be empty. Raises FileError with the first bad line.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -178,18 +182,22 @@ def read_pairs(paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | 
     ((['Hi.', 'Bye.'], ['你好。', '再见。']), [1, 3], 1)
     """
     found = _path_list(paths)
-    if columns is not None and len(columns) != 2:
-        raise ArgumentError("corpus-two-columns", found=list(columns))
-    reader = _Reader(skip_bad, 2)
+    n_columns = 3 if links else 2
+    if columns is not None and len(columns) != n_columns:
+        raise ArgumentError("corpus-three-columns" if links else "corpus-two-columns", found=list(columns))
+    reader = _Reader(skip_bad, n_columns)
     plain = [path for path in found if _suffix(path) not in TABLES + RECORDS]
+    if links and plain:
+        raise FileError("corpus-links-plain", path=str(plain[0]))
     if len(plain) == len(found) == 2:
         _add_parallel(reader, found[0], found[1])
         return reader.corpus(found)
     if plain and len(found) > 1:
         raise ArgumentError("corpus-two-files", found=Listed(found))
+    fields = columns or ("source", "target", "links")[:n_columns]
     for path in found:
-        parse = _record(*(columns or ("source", "target"))) if _suffix(path) in RECORDS else _table(2, columns)
-        reader.add_parsed(str(path), reader.lines_of(path), parse)
+        parse = _record(*fields) if _suffix(path) in RECORDS else _table(n_columns, columns)
+        reader.add_parsed(str(path), reader.lines_of(path), _with_links(parse) if links else parse)
     return reader.corpus(found)
 
 
@@ -296,8 +304,22 @@ def _record(*fields: int | str) -> Parse:
     return parse
 
 
+def _with_links(parse: Parse) -> Parse:
+    """The parser of a pair with links, which must name words of the pair."""
+
+    def parse_and_check(line: str) -> Sequence[str]:
+        source, target, links = parse(line)
+        n_source, n_target = len(split_words(source)), len(split_words(target))
+        if parse_links(links, n_source, n_target) is None:
+            raise BadLineError("corpus-links", found=links[:60], n_source=n_source, n_target=n_target)
+        return source, target, links
+
+    return parse_and_check
+
+
 def _check_filled(row: Sequence[str], names: Iterable[int | str]) -> Sequence[str]:
-    if not all(map(str.strip, row)):
+    """The row, unless one of its texts is blank; a third cell holds links, of which there may be none."""
+    if not all(map(str.strip, row[:2])):
         empty = next(name for name, text in zip(names, row, strict=True) if not text.strip())
         raise BadLineError("corpus-empty-cell", column=empty)
     return row

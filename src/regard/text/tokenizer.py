@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypedDict, TypeVar
 
 import numpy as np
 import tokenizers
@@ -20,7 +20,7 @@ from tokenizers import decoders
 from regard.errors import ArgumentError, FileError
 from regard.files.formats import check_file_format
 from regard.files.input import read_file
-from regard.files.output import check_target, write_atomically
+from regard.files.output import check_target, write_bytes
 from regard.text.token_text import MARK, byte_level_bytes, text_or_hex
 
 # Names of the same control token in the files of public models.
@@ -40,6 +40,14 @@ _PART, _GROUP = 2**16, 2**10
 
 
 Result = TypeVar("Result")
+
+
+class Marks(TypedDict):
+    """The ids of the control tokens that batches of sentence pairs need."""
+
+    pad: int
+    bos: int
+    eos: int
 
 
 class Tokenizer:
@@ -87,7 +95,7 @@ class Tokenizer:
             raise ArgumentError("tokenizer-special", name=name)
         return found
 
-    def marks(self) -> dict[str, int]:
+    def marks(self) -> Marks:
         """The ids of pad, bos and eos by name, for batches of sentence pairs. Raises as `special`."""
         return {"pad": self.special("pad"), "bos": self.special("bos"), "eos": self.special("eos")}
 
@@ -156,11 +164,15 @@ class Tokenizer:
                 raise ArgumentError("tokenizer-id", found=i, last=self.vocab_size - 1)
         return found
 
+    def to_json(self) -> str:
+        """The content of its tokenizer.json; equal tokenizers have equal contents."""
+        return self._inner.to_str(pretty=True)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tokenizer.json atomically. Raises FileError where it cannot be written."""
-        content = self._inner.to_str(pretty=True).encode()
+        content = self.to_json().encode()
         check_target(Path(path))
-        write_atomically(Path(path), lambda aside: aside.write_bytes(content), need=len(content))
+        write_bytes(Path(path), content)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, within: Path | None = None) -> "Tokenizer":

@@ -1,6 +1,6 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 4, "texts": […], "tokens": [[…]], "records": [{…}]}
+    metadata["regard"]   {"format": "regard-trace", "version": 5, "texts": […], "tokens": [[…]], "records": [{…}]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
                          packed where the record says so, see `compression`
 
@@ -20,13 +20,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.arrays import to_numpy
+from regard.attention_call import WeightsFromQK
+from regard.axes import Shape
 from regard.errors import FileError, NotKeptError
+from regard.exact_weights import WeightsArray
 from regard.files.formats import HEAD, check_format, find_excess
 from regard.files.input import UNLIMITED, check_file, open_file
 from regard.files.output import TRACE, check_target, extension_of, reason_of, write_atomically
 from regard.masks import Mask
 from regard.memory import format_bytes
 from regard.records import CHECK_MEMORY_FROM, Record
+from regard.statistics_table import STATISTICS
 from regard.trace.compression import Packer
 from regard.trace.mask_file import mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
@@ -39,8 +43,8 @@ MOST_TENSORS = 2**18
 MOST_LISTS, MOST_VALUES = 2**20, 2**22
 """Limits of the JSON in the metadata: enough for four texts of a million tokens, or 100,000 records."""
 
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "sink_mass", "ids")
-"""Arrays of a Record that are stored under their own names; `value_norms` is stored as "values"."""
+ROUNDED = {name for one in STATISTICS if one.rounded for name in one.file_names}
+"""Arrays that may be stored in 16 bits."""
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
@@ -136,18 +140,17 @@ def _json_entry(
     record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool, packer: Packer
 ) -> dict[str, Any]:
     """The record as JSON; its arrays go to `tensors`."""
-    arrays = {name: getattr(record, name) for name in FIELDS} | {"values": record.value_norms}
+    arrays = {name: x for one in STATISTICS for name, x in one.arrays(getattr(record, one.name)).items()}
+    arrays |= {} if record.ids is None else {"ids": record.ids}
     if record.padding is not None:
         arrays |= {"text.queries": record.padding.queries, "text.keys": record.padding.keys}
-    if record.top is not None:
-        arrays |= {"top.indices": record.top.indices, "top.weights": record.top.weights}
     kept, kept_arrays = _kept(record) if qk else (None, {})
     arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
     same = _duplicates(arrays)
     arrays = {name: array for name, array in arrays.items() if name not in same}
     packed = {}
     for name, array in arrays.items():
-        rounded = name == "map" and not (qk and record.map_is_exact)
+        rounded = name in ROUNDED and not (qk and record.map_is_exact)
         tensors[place + name], about = packer.pack(array, rounded=rounded)
         if about is not None:
             packed[name] = about
@@ -181,33 +184,33 @@ def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """What exact weights are computed from, as JSON and arrays; only the mask where the map is the weights."""
-    kept = record.kept
+    exact = record.exact
     if record.map_is_exact:
-        return _kept_mask(record) if {"q", "mask"} & kept.keys() and kept.get("bias") is None else (None, {})
-    if "weights" in kept:
-        return {}, {"kept.weights": to_numpy(kept["weights"])}
-    if "q" not in kept:
-        if record.rectangle is not None and prod(record.shape) <= CHECK_MEMORY_FROM:
-            # A decoding step uses keys of earlier calls; its row of weights is smaller than those keys.
-            return {}, {"kept.weights": to_numpy(record.weights())}
+        known = None if exact is None else exact.known_mask
+        return (None, {}) if known is None else _kept_mask(known.mask, known.lead)
+    if isinstance(exact, WeightsFromQK):
+        return _kept_qk(exact)
+    if exact is None or not (isinstance(exact, WeightsArray) or prod(record.shape) <= CHECK_MEMORY_FROM):
         raise NotKeptError("weights-not-kept", name=record.name, T=record.shape[-2], S=record.shape[-1])
-    arrays = {f"kept.{name}": to_numpy(kept[name]) for name in ("q", "k", "lse")}
-    if kept.get("bias") is not None:
-        arrays["kept.bias"] = to_numpy(kept["bias"])
-    softcap = kept.get("softcap")
-    about, masks = _kept_mask(record)
-    about |= {"scale": float(kept["scale"]), "softcap": None if softcap is None else float(softcap)}
+    # Also of a decoding step, which uses keys of earlier calls: its row of weights is smaller than those keys.
+    return {}, {"kept.weights": to_numpy(record.weights())}
+
+
+def _kept_qk(exact: WeightsFromQK) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    arrays = {"kept.q": to_numpy(exact.q), "kept.k": to_numpy(exact.k), "kept.lse": to_numpy(exact.lse)}
+    if exact.bias is not None:
+        arrays["kept.bias"] = to_numpy(exact.bias)
+    about, masks = _kept_mask(exact.mask, exact.lead)
+    about |= {"scale": float(exact.scale), "softcap": None if exact.softcap is None else float(exact.softcap)}
     return about, arrays | masks
 
 
-def _kept_mask(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _kept_mask(mask: Mask | None, lead: Shape) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The mask, which cannot be recovered from the weights alone."""
-    kept = record.kept
-    if kept.get("mask") is None:
+    if mask is None:
         return {"mask": None}, {}
-    tree, parts = mask_tree(Mask.of(kept["mask"]))
-    about = {"mask": tree, "lead": list(kept.get("lead", record.shape[:2]))}
-    return about, {f"kept.mask.{i}": part for i, part in enumerate(parts)}
+    tree, parts = mask_tree(mask)
+    return {"mask": tree, "lead": list(lead)}, {f"kept.mask.{i}": part for i, part in enumerate(parts)}
 
 
 def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:

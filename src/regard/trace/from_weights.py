@@ -3,6 +3,7 @@
 Scores that are mistaken for weights can be drawn just as well, so rows that do not sum to 1 are refused.
 """
 
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from regard.arrays import Array, convert_like, is_tensor, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError, DtypeError
+from regard.exact_weights import ExactWeights, WeightsArray
 from regard.messages import Listed
 from regard.records import Kind, Record, See
+from regard.statistics_table import STATISTICS
 from regard.trace.pooling import pool
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -48,12 +51,26 @@ def record_from_weights(
         kind=kind,
         map=None if see.map is None else _map(four, kept, see.map),
         sink=convert_like(_sink(four), kept),
-        rectangle=lambda rows, cols: kept[..., rows, cols],
-        kept={"weights": kept},
+        exact=WeightsArray(kept),
     )
     if keys is None and T == S and kind != "cross":
         keys = queries
     return record.with_tokens(_listed(queries), _listed(keys))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MeanOfHeads(ExactWeights):
+    """The mean of the heads of other weights, B 1 T S."""
+
+    heads: ExactWeights
+    lse: None = None
+
+    def block(self, rows: slice, cols: slice) -> Array:
+        return _mean(self.heads.block(rows, cols))
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.heads.arrays
 
 
 def mean_of_heads(record: Record) -> Record:
@@ -63,21 +80,19 @@ def mean_of_heads(record: Record) -> Record:
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    exact = record.rectangle
+    linear = {one.name: getattr(record, one.name) for one in STATISTICS if one.linear}
     return Record(
         shape=(record.shape[0], 1, *record.shape[2:]),
         name=record.name + _MEAN,
         kind=record.kind,
         rest=record.rest,
-        map=None if record.map is None else _mean(record.map),
-        sink=None if record.sink is None else _mean(record.sink),
-        sink_mass=None if record.sink_mass is None else _mean(record.sink_mass),
+        **{name: _mean(heads) for name, heads in linear.items() if heads is not None},
         query_tokens=record.query_tokens,
         key_tokens=record.key_tokens,
         written=record.written,
         prompt=record.prompt,
         padding=record.padding,
-        rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
+        exact=None if record.exact is None else MeanOfHeads(record.exact),
     )
 
 

@@ -11,29 +11,34 @@ from typing import Any, get_args
 
 import numpy as np
 
-from regard.axes import Shape, distance_count, split_lead
+from regard.attention_call import WeightsFromQK
+from regard.axes import Shape, split_lead
 from regard.errors import FileError, RegardError
+from regard.exact_weights import ExactWeights, KnownMask, WeightsArray
 from regard.files.formats import LARGEST_SIZE, MOST_AXES
 from regard.masks import BoundMask, Mask
 from regard.padding import Padding
-from regard.records import DecodeStep, Record, Rectangle, Rest, Top
+from regard.records import DecodeStep, Record, Rest, Top
+from regard.statistics_table import STATISTICS, Statistic
 from regard.trace.compression import Unpacker
 from regard.trace.from_weights import KINDS
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 
-FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
-"""A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None."""
+FORMAT, VERSION, KEY = "regard-trace", 5, "regard"
+"""A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None.
+
+5 has `max_score`.
+"""
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
 _OPTIONAL = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
 _ARRAYS = re.compile(
-    r"map|lse|entropy|received|sink|distance|values|sink_mass|ids|text\.(queries|keys)|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+    "|".join(re.escape(name) for one in STATISTICS for name in one.file_names)
+    + r"|ids|text\.(queries|keys)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
 SAME = {"kept.lse": "lse"}
 """Arrays that may be stored as a reference to another array of the record."""
-_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3, "sink_mass": 2}
-"""The axis of B H T S that an array has after B and H."""
 
 MOST_HEADS = 2**12
 MOST_UNSTORED = 2**16
@@ -170,10 +175,9 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Re
     B, H, T, S = shape
     own = f"{number}."
     tensors.add_storage(own, entry, place)
-    rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
-    per_position: dict[str, Any] = {
-        name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
-        for name, axis in _PER_POSITION.items()
+    statistics: dict[str, Any] = {
+        one.name: _statistic(tensors, own, one, (B, H, T, S)) if one.file_names[0] in names else None
+        for one in STATISTICS
     }
     record = Record(
         shape=(B, H, T, S),
@@ -181,12 +185,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Re
         kind=entry["kind"],
         fused=entry.get("fused", False),
         rest=entry.get("rest", ""),
-        map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
-        value_norms=per_position.pop("values"),
-        **per_position,
-        top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
-        sink=tensors.shaped(f"{own}sink", B, H) if "sink" in names else None,
-        distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,
+        **statistics,
         query_tokens=_tokens(tensors, entry, "queries", place, rows, B, T),
         key_tokens=_tokens(tensors, entry, "keys", place, rows, B, S),
         written=_tokens(tensors, entry, "written", place, rows, B, T),
@@ -194,8 +193,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Re
         ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
         prompt=_prompt(tensors, entry.get("prompt"), place, T),
         padding=_padding(tensors, own, names, (B, H, T, S)),
-        rectangle=rectangle,
-        kept=kept,
+        exact=_exact(tensors, own, entry, (B, H, T, S), statistics["map"]),
     )
     tensors.check_stored(place, (B, H, T, S), _numbers(record))
     return record
@@ -203,9 +201,9 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Re
 
 def _numbers(record: Record) -> int:
     """The number of elements of the largest array of the record."""
-    top = () if record.top is None else record.top
-    arrays = (record.map, record.sink, record.lse, record.entropy, record.received, record.value_norms, *top)
-    return max((array.size for array in (*arrays, *record.kept.values()) if isinstance(array, np.ndarray)), default=0)
+    arrays = [array for one in STATISTICS for array in one.arrays(getattr(record, one.name)).values()]
+    held = () if record.exact is None else record.exact.arrays
+    return max((array.size for array in (*arrays, *held)), default=0)
 
 
 def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
@@ -255,6 +253,12 @@ def _is_size(size: Any) -> bool:
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
+def _statistic(tensors: Tensors, own: str, one: Statistic, shape: FourSizes) -> Any:
+    if one.name in _CHECKED:
+        return _CHECKED[one.name](tensors, own, shape)
+    return tensors.shaped(own + one.file_names[0], *shape[:2], *one.known_sizes(*shape[2:]))
+
+
 def _map(tensors: Tensors, own: str, shape: FourSizes) -> np.ndarray:
     B, H, T, S = shape
     found = tensors.shaped(f"{own}map", B, H, None, None)
@@ -277,6 +281,10 @@ def _top(tensors: Tensors, own: str, shape: FourSizes) -> Top:
     return Top(indices, tensors.shaped(f"{own}top.weights", *indices.shape))
 
 
+_CHECKED = {"map": _map, "top": _top}
+"""Statistics whose numbers are checked too, not only their sizes."""
+
+
 def _tokens(
     tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: TokenTable, samples: int, length: int
 ) -> tuple[tuple[str, ...], ...] | None:
@@ -294,34 +302,32 @@ def _tokens(
 # --- what exact weights are computed from ----------------------------------------------------------------
 
 
-def _kept(
-    tensors: Tensors, own: str, entry: dict[str, Any], shape: FourSizes
-) -> tuple[Rectangle | None, dict[str, Any]]:
+def _exact(tensors: Tensors, own: str, entry: dict[str, Any], shape: FourSizes, map: Any) -> ExactWeights | None:
     about, names = entry["kept"], entry["arrays"]
     if "kept.weights" in names:
-        weights = tensors.shaped(f"{own}kept.weights", *shape)
-        return (lambda rows, cols: weights[..., rows, cols]), {"weights": weights}
+        return WeightsArray(tensors.shaped(f"{own}kept.weights", *shape))
     if about is None:
-        return None, {}
+        return None
     if not isinstance(about, dict) or "mask" not in about:
         raise tensors.garbled(f"{own}kept")
-    kept: dict[str, Any] = {"mask": None, "lead": shape[:2]}
-    has_q = "kept.q" in names
-    if has_q:
-        if not _are_numbers(about):
-            raise tensors.garbled(f"{own}kept")
-        kept |= _kept_arrays(tensors, own, names, shape) | {"scale": about["scale"], "softcap": about["softcap"]}
-    elif "map" not in names or set(about) - {"mask", "lead"}:  # without q the map must be the weights
-        raise tensors.garbled(f"{own}kept")
-    bound = None
+    known, bound = KnownMask(None, shape[:2]), None
     if about["mask"] is not None:
-        kept["lead"] = _lead(tensors, own, about, shape)
-        kept["mask"], bound = _mask(tensors, own, about["mask"], (*kept["lead"], *shape[2:]))
-    return (_rectangle(kept, bound) if has_q else None), kept
+        lead = _lead(tensors, own, about, shape)
+        mask, bound = _mask(tensors, own, about["mask"], (*lead, *shape[2:]))
+        known = KnownMask(mask, lead)
+    if "kept.q" in names:
+        return _exact_from_qk(tensors, own, entry, shape, known, bound)
+    if map is None or set(about) - {"mask", "lead"}:  # without q the map must be the weights
+        raise tensors.garbled(f"{own}kept")
+    return WeightsArray(map, known) if map.shape == shape else None
 
 
-def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:
-    B, H, T, S = shape
+def _exact_from_qk(
+    tensors: Tensors, own: str, entry: dict[str, Any], shape: FourSizes, known: KnownMask, bound: BoundMask | None
+) -> WeightsFromQK:
+    about, names, (B, H, T, S) = entry["kept"], entry["arrays"], shape
+    if not _are_numbers(about):
+        raise tensors.garbled(f"{own}kept")
     q = tensors.shaped(f"{own}kept.q", B, H, T, None)
     if not q.shape[-1]:  # heads of width 0 are invalid, and would let the file claim any length
         raise tensors.garbled(f"{own}kept.q")
@@ -334,7 +340,24 @@ def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes)
         raise tensors.garbled(f"{own}kept.k")
     if not broadcasts:
         raise tensors.garbled(f"{own}kept.bias")
-    return {"q": q, "k": k, "lse": lse, "bias": bias}
+    return WeightsFromQK(
+        q=q,
+        k=k,
+        lse=lse,
+        scale=about["scale"],
+        lead=known.lead,
+        compute=_rectangle,
+        mask=known.mask,
+        bound=bound,
+        bias=bias,
+        softcap=about["softcap"],
+    )
+
+
+def _rectangle(*arguments: Any, **options: Any) -> np.ndarray:
+    from regard.kernels.blocked import rectangle  # not needed to read a file
+
+    return rectangle(*arguments, **options)
 
 
 def _lead(tensors: Tensors, own: str, about: dict[str, Any], shape: Shape) -> Shape:
@@ -356,17 +379,6 @@ def _mask(tensors: Tensors, own: str, tree: Any, scores: Shape) -> tuple[Mask, B
         raise
     except (MaskTreeError, RegardError) as error:
         raise tensors.garbled(f"{own}kept.mask") from error
-
-
-def _rectangle(kept: dict[str, Any], bound: BoundMask | None) -> Rectangle:
-    def weights(rows: slice, cols: slice) -> np.ndarray:
-        from regard.kernels.blocked import rectangle
-
-        q, k, lse, bias = kept["q"], kept["k"], kept["lse"], kept["bias"]
-        scale, softcap = kept["scale"], kept["softcap"]
-        return rectangle(q, k, lse, rows, cols, mask=bound, bias=bias, scale=scale, softcap=softcap)
-
-    return weights
 
 
 def _are_numbers(about: dict[str, Any]) -> bool:

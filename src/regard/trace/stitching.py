@@ -15,9 +15,11 @@ import numpy as np
 from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError
+from regard.exact_weights import ExactWeights
 from regard.messages import say
 from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
+from regard.statistics_table import STATISTICS
 from regard.trace.decode_runs import DecodeRun, Ends, is_interleaved, runs_for_texts, runs_of, start_of
 from regard.trace.pooling import pool
 
@@ -53,7 +55,7 @@ def _stitched(
     calls, last = run.calls, len(run.calls) - 1
     if run.is_encoder or (last == 0 and ends is None):
         return calls[0].named(run.module)
-    stitch = Stitch(calls, ends or [(last, row) for row in range(calls[last].shape[0])])
+    stitch = StitchedWeights(calls, ends or [(last, row) for row in range(calls[last].shape[0])])
     after = None if texts is None or spell is None or ends is None else stitch.after(texts, spell)
     return stitch.record(map, after)
 
@@ -80,8 +82,10 @@ class Piece:
         return found
 
 
-class Stitch:
+class StitchedWeights(ExactWeights):
     """The calls of one module over one text, and for each sample of the result the call and the row where it ends."""
+
+    lse = None
 
     def __init__(self, calls: Sequence[Record], ends: Ends) -> None:
         self.pieces = _pieces(calls, ends)
@@ -130,28 +134,34 @@ class Stitch:
             kind=first.kind,
             fused=any(call.fused for call in calls),
             rest=next((call.rest for call in calls if call.rest), ""),
-            lse=self._concatenated_rows([call.lse for call in calls], -np.inf),
-            entropy=self._concatenated_rows([call.entropy for call in calls], 0.0),
-            sink_mass=self._concatenated_rows([call.sink_mass for call in calls], 0.0),
-            top=self._top([call.top for call in calls]),
-            value_norms=self._values(),
             query_tokens=queries,
             key_tokens=self._keys(queries),
             written=self._written(queries, after),
             # A first call that also read an assistant's proposals records the length of the prompt.
             prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
             padding=padding,
-            rectangle=self.rectangle,
+            exact=self,
+            **self._merged(),
             **pooled,
         )
 
-    def _values(self) -> Array | None:
-        """The value norms of the last call, which has all keys; None where a text had ended before it."""
+    def _merged(self) -> dict[str, Any]:
+        """The statistics that are merged without weights."""
+        found: dict[str, Any] = {}
+        for one in STATISTICS:
+            parts = [getattr(piece.record, one.name) for piece in self.pieces]
+            if one.merge == "queries" and all(part is not None for part in parts):
+                found[one.name] = self._top(parts) if one.parts else self._concatenated_rows(parts, one.empty)
+            elif one.merge == "last":
+                found[one.name] = self._of_last_call(parts[-1], one.empty)
+        return found
+
+    def _of_last_call(self, values: Array | None, empty: float) -> Array | None:
+        """An array B H S of the last call, which has all keys; None where a text had ended before it."""
         last = self.pieces[-1]
-        values = last.record.value_norms
         if values is None or (last.rows < 0).any() or values.shape[-1] < self.S:
             return None
-        return last.by_sample(values, 0.0)[..., : self.S]
+        return last.by_sample(values, empty)[..., : self.S]
 
     def _padding(self) -> Padding | None:
         """The padding of the queries from the calls, and no text after the end; keys are the same tokens."""
@@ -167,7 +177,7 @@ class Stitch:
         before = np.ones((len(queries), self.first - unseen.shape[1]), bool)
         return Padding(queries, np.concatenate([before, unseen, queries], 1))
 
-    def rectangle(self, rows: slice, cols: slice) -> Array:
+    def block(self, rows: slice, cols: slice) -> Array:
         """Exact weights of rows × cols, from the calls that hold them."""
         parts = [self._part(piece, rows, cols) for piece in self._pieces_in(rows)]
         if not parts:
@@ -193,9 +203,12 @@ class Stitch:
 
     def _pooled(self, bins: int | None, B: int, H: int, padding: Padding | None) -> dict[str, Any]:
         """Map, received and sink, in one pass over the rows."""
-        wants_received = all(piece.record.received is not None for piece in self.pieces)
-        wants_sink = all(piece.record.sink is not None for piece in self.pieces)
-        if not (bins or wants_received or wants_sink) or not self.T:
+        wanted = {
+            one.name
+            for one in STATISTICS
+            if one.merge == "weights" and all(getattr(piece.record, one.name) is not None for piece in self.pieces)
+        } - {"map"}
+        if not (bins or wanted) or not self.T:
             return {}
         high, wide = bin_width(self.T, bins or self.T), bin_width(self.S, bins or self.S)
         step = max(1, WEIGHTS_AT_ONCE // max(1, B * H * self.S * high)) * high
@@ -203,34 +216,26 @@ class Stitch:
         like, keys = None, None if padding is None else padding.first_keys()
         keys = np.zeros(B, int) if keys is None else keys
         for at in range(0, self.T, step):
-            like = self.rectangle(slice(at, min(self.T, at + step)), slice(0, self.S))
+            like = self.block(slice(at, min(self.T, at + step)), slice(0, self.S))
             block = to_numpy(like)
             not_masked = block.any(-1)
             maps.append(pool(block, not_masked.astype(int), high, wide)[0])
             received += block.sum(-2)
             sink += block[np.arange(B), :, :, keys].sum(-1) if self.S else 0
             counts += not_masked.sum(-1)
-        found = {
-            "map": np.concatenate(maps, -2) if bins else None,
-            "received": received if wants_received else None,
-            "sink": sink / np.maximum(counts, 1) if wants_sink else None,
-        }
-        return {name: None if x is None else convert_like(x.astype(maps[0].dtype), like) for name, x in found.items()}
+        found = {"map": np.concatenate(maps, -2), "received": received, "sink": sink / np.maximum(counts, 1)}
+        wanted |= {"map"} if bins else set()  # also where the calls have no maps
+        return {name: convert_like(x.astype(maps[0].dtype), like) for name, x in found.items() if name in wanted}
 
-    def _concatenated_rows(self, parts: list[Any], empty: float) -> Array | None:
-        if any(part is None for part in parts):
-            return None
+    def _concatenated_rows(self, parts: list[Any], empty: float) -> Array:
         both = zip(self.pieces, parts, strict=True)
         return _concatenated([piece.by_sample(part[:, :, : piece.count], empty) for piece, part in both], 2)
 
-    def _top(self, parts: list[Top | None]) -> Top | None:
+    def _top(self, parts: list[Top]) -> Top:
         """The top keys, by their positions in the result; a row with fewer keys is filled up with weights of 0."""
-        if any(part is None for part in parts):
-            return None
-        k = max(part.weights.shape[-1] for part in parts if part is not None)
+        k = max(part.weights.shape[-1] for part in parts)
         indices, weights = [], []
         for piece, part in zip(self.pieces, parts, strict=True):
-            assert part is not None
             found = piece.by_sample(part.indices[:, :, : piece.count], 0) + piece.keys
             missing = k - found.shape[-1]
             own = piece.keys, piece.keys + piece.record.shape[-1]

@@ -12,6 +12,7 @@ import numpy as np
 from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_width, in_range
 from regard.errors import ArgumentError
+from regard.exact_weights import WeightsArray
 from regard.messages import Listed
 from regard.padding import Padding
 from regard.records import Record, tokens_of
@@ -100,8 +101,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         fused=record.fused,
         rest=record.rest,
         map=kept if small is weights else convert_like(small[None], given),
-        rectangle=lambda rows, cols: kept[..., rows, cols],
-        kept={"weights": kept},
+        exact=WeightsArray(kept),
         prompt=None if record.prompt is None else int(np.searchsorted(rows.starts, record.prompt)),
         padding=_padding(record, sample, rows.starts, keys.starts),
         sink_mass=sink,

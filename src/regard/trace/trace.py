@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files.output import PAGES, extension_of
@@ -45,14 +45,12 @@ class Trace:
         self._made: list[Record] = []
         self._by_name: dict[str, int] = {}
         self._counts: dict[str, int] = {}
-        self.before_access: Callable[[], None] | None = None
-        """Computes the missing fields of records while a `watch` is active; called before records are accessed."""
         self.texts: tuple[str, str] | None = None
         """The exact text that was read and the text that was generated, where known: tokens may not show spaces."""
         self.opening: tuple[str, int] | None = None
         """The record name and the head that views show first, where the model's settings name one."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
-        """Converts ids to tokens, while the tokenizer of a watched model is available; not saved in files."""
+        """Converts ids to tokens, where a tokenizer is known; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
@@ -90,10 +88,6 @@ class Trace:
         self._by_name[name] = len(self._made)
         self._made.append(record if name == record.name else record.named(name))
 
-    def complete(self, at: int, fields: dict[str, Any]) -> None:
-        """Fill in missing fields of a record."""
-        self._made[at] = self._made[at].changed(**fields)
-
     def numbered(self, name: str) -> str:
         """The name that the next record of that name will get: `name` itself, `name#1`, `name#2`, …"""
         found, count = name, self._counts.get(name, 0)
@@ -107,8 +101,7 @@ class Trace:
 
     @property
     def _records(self) -> list[Record]:
-        if self.before_access is not None:
-            self.before_access()
+        """All records, for every access from outside; a subclass may complete them first."""
         return self._made
 
     @property
@@ -123,10 +116,10 @@ class Trace:
         return iter(self._records)
 
     @overload
-    def __getitem__(self, key: int | str) -> Record: ...
+    def __getitem__(self, key: SupportsIndex | str) -> Record: ...
     @overload
     def __getitem__(self, key: slice) -> "Trace": ...
-    def __getitem__(self, key: int | str | slice) -> "Record | Trace":
+    def __getitem__(self, key: SupportsIndex | str | slice) -> "Record | Trace":
         """A record by number or by name (also a unique part of it between dots), or a Trace by a slice."""
         if isinstance(key, str):
             return self._records[self._named(key)]

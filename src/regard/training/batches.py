@@ -44,7 +44,8 @@ IGNORED = -100
 class Batch(NamedTuple):
     """The inputs and targets of one forward pass, one row per example.
 
-    inputs     tensors by name: "ids" (B, T); "…_keep" (B, S) is True for the tokens of another input, False for padding
+    inputs     tensors by name: "ids" (B, T); "…_keep" (B, S) is True for another input's tokens, False for padding;
+               "alignment" (B, T, S): the wanted weights of a head that is trained to align
     targets    (B, T); IGNORED where nothing is predicted
     examples   the index of each row's example in the data
     """
@@ -100,6 +101,8 @@ class PairBatches:
     boundaries never change. `shuffle=False`: always from short to long.
 
     inputs: `ids` (bos + target), `source` (source + eos), `source_keep`; targets: target + eos.
+    links: for each pair, links (source token, target token), eos included; `alignment` (B, T, S) then holds the wanted
+    weights of a head: the row that writes a target attends equally to the tokens that it is linked to.
 
     >>> data = PairBatches([[5, 6], [7]], [[8], [9, 4]], tokens_per_batch=6, seed=0, pad=0, bos=1, eos=2)
     >>> batch = data.batch(epoch=0, index=0)
@@ -118,6 +121,7 @@ class PairBatches:
         bos: int,
         eos: int,
         shuffle: bool = True,
+        links: Sequence[Sequence[tuple[int, int]]] | None = None,
     ) -> None:
         check_counts(tokens_per_batch=(tokens_per_batch, 1), seed=(seed, 0), sources=(len(sources), 1))
         if len(sources) != len(targets):
@@ -126,6 +130,7 @@ class PairBatches:
         self.pad, self.bos, self.eos = pad, bos, eos
         self.tokens_per_batch = tokens_per_batch
         self._sources, self._targets = PackedRows.of(sources, eos), PackedRows.of(targets, eos)
+        self._links = None if links is None else PackedLinks.of(links, self._sources.lengths, self._targets.lengths)
         self._longest = np.maximum(self._sources.lengths, self._targets.lengths)  # of the two sides of each pair
         self._cuts = cut_by_budget(np.sort(self._longest), tokens_per_batch)
         self._plan = (-1, np.empty(0, int), np.empty(0, int))  # epoch, order of the pairs, order of the batches
@@ -139,7 +144,9 @@ class PairBatches:
     def fingerprint(self) -> str:
         """A hash of the ids, the token budget, the seed and the order."""
         about = (self.tokens_per_batch, self.seed, self.pad, self.bos, self.eos, self.shuffle)
-        arrays = (self._sources.flat, self._sources.starts, self._targets.flat, self._targets.starts)
+        arrays = [self._sources.flat, self._sources.starts, self._targets.flat, self._targets.starts]
+        if self._links is not None:
+            arrays += [self._links.flat.ravel(), self._links.starts]
         return _fingerprint("pairs", about, *arrays)
 
     def batch(self, epoch: int, index: int) -> Batch:
@@ -154,6 +161,8 @@ class PairBatches:
         ids[~predicted] = self.pad
         source, keep = self._sources.padded(rows, self.pad)
         inputs = {"ids": ids, "source": source, "source_keep": keep}
+        if self._links is not None:
+            inputs["alignment"] = self._links.wanted_weights(rows, targets.shape[1], source.shape[1])
         tensors = {name: torch.from_numpy(array) for name, array in inputs.items()}
         return Batch(tensors, torch.from_numpy(targets), tuple(rows.tolist()))
 
@@ -262,6 +271,39 @@ class PackedRows(NamedTuple):
         ids = self.flat[np.minimum(at, len(self.flat) - 1)].astype(np.int64)
         ids[~keep] = pad
         return ids, keep
+
+
+class PackedLinks(NamedTuple):
+    """Links (source token, target token) of all pairs: those of pair i are flat[starts[i] : starts[i + 1]]."""
+
+    flat: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, links: Sequence[Sequence[tuple[int, int]]], sources: np.ndarray, targets: np.ndarray) -> "PackedLinks":
+        """The links of pairs with these lengths. ArgumentError names the first pair with a link outside of it."""
+        if len(links) != len(sources):
+            raise ArgumentError("links-count", found=len(links), pairs=len(sources))
+        counts = np.fromiter(map(len, links), np.int64, len(links))
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        flat = np.fromiter(chain.from_iterable(chain.from_iterable(links)), np.int32, 2 * starts[-1]).reshape(-1, 2)
+        pair_of = np.repeat(np.arange(len(links)), counts)
+        outside = (flat < 0).any(1) | (flat[:, 0] >= sources[pair_of]) | (flat[:, 1] >= targets[pair_of])
+        if outside.any():
+            at = int(outside.argmax())
+            pair = int(pair_of[at])
+            sizes = {"n_source": int(sources[pair]), "n_target": int(targets[pair])}
+            raise ArgumentError("links-outside", pair=pair, source=int(flat[at, 0]), target=int(flat[at, 1]), **sizes)
+        return cls(flat, starts)
+
+    def wanted_weights(self, which: np.ndarray, T: int, S: int) -> np.ndarray:
+        """The weights that a head should have for the chosen pairs, (B, T, S); rows without a link are 0."""
+        counts = self.starts[which + 1] - self.starts[which]
+        at = np.concatenate([np.arange(*self.starts[pair : pair + 2]) for pair in which])
+        source, target = self.flat[at].T
+        weights = np.zeros((len(which), T, S), np.float32)
+        weights[np.repeat(np.arange(len(which)), counts), target, source] = 1
+        return weights / np.maximum(weights.sum(-1, keepdims=True), 1)
 
 
 def cut_by_budget(lengths: np.ndarray, budget: int) -> np.ndarray:

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.checkpoints.strict_json import JsonError, parse
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
+from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
@@ -61,7 +61,7 @@ def read_json(path: Path) -> Any:
             "checkpoint-size", path=str(path), found=format_bytes(size), wanted=f"≤ {format_bytes(LARGEST_JSON)}"
         )
     try:
-        return parse(read_file(path, most=LARGEST_JSON, within=path.parent))
+        return parse_json(read_file(path, most=LARGEST_JSON, within=path.parent))
     except JsonError as error:
         raise FileError("checkpoint-garbled", path=str(path), place=str(error)) from error
 

@@ -20,7 +20,6 @@ from regard.errors import FileError, RunError
 from regard.messages import say
 from regard.training.batches import Data, DeviceBatch, feed
 from regard.training.checkpoint_store import CheckpointStore
-from regard.training.cuda_graph import GraphedUpdate
 from regard.training.durable import EMPTY, Digest
 from regard.training.journal import Journal, Listener, Reason, Reports, Saved, Started, share_per_rate
 from regard.training.optimizer import adamw, learning_rate
@@ -28,7 +27,7 @@ from regard.training.plan import Plan
 from regard.training.progress import Progress, averaged, restore, snapshot
 from regard.training.ranks import Ranks
 from regard.training.signals import StopRequest, handle_signals
-from regard.training.step import Forward, MicroBatch, Objective, Update, autocast, validation_loss
+from regard.training.step import Forward, GraphedUpdate, MicroBatch, Objective, Update, autocast, validation_loss
 
 
 class Task(NamedTuple):
@@ -113,15 +112,15 @@ class _Run:
     def run(self) -> Outcome:
         """Train the remaining steps."""
         started = self._begin()
-        objective = Objective(
-            self.model, self.task.forward, smoothing=self.plan.smoothing, agreement=self.plan.agreement
-        )
+        plan = self.plan
+        losses: dict[str, Any] = {name: getattr(plan, name) for name in ("smoothing", "agreement", "alignment")}
+        objective = Objective(self.model, self.task.forward, **losses)
         self.journal.share_per_rate = share_per_rate(objective, self.task.data, self.ranks, self._autocast())
         self._run_callbacks()
         update = self._update(objective)
         self.journal.notify(started)
         self.journal.throughput.end_pause()
-        progress, plan = self.progress, self.plan
+        progress = self.progress
         with closing(feed(self.task.data, progress.cursor, self.ranks)) as batches:
             while progress.step < plan.steps and not self._out_of_patience():
                 self._take_step(update, batches)

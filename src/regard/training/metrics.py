@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import AbsentFileError, ArgumentError, FileError
 from regard.files.input import open_descriptor, read_file
+from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_error
 from regard.training import durable
 from regard.training.durable import Digest
@@ -23,7 +23,7 @@ def json_bytes(name: str, value: Any) -> bytes:
     """
     try:
         content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        parse(content)  # 1 and "1" are two keys of a dict, but the same key in JSON
+        parse_json(content)  # 1 and "1" are two keys of a dict, but the same key in JSON
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError("not-json", name=name, reason=str(error)) from error
     return content
@@ -157,7 +157,7 @@ class MetricsFile:
 def _parsed(line: bytes) -> dict[str, Any]:
     """The JSON object of a line; empty if the line is not an object."""
     try:
-        about = parse(line)
+        about = parse_json(line)
     except JsonError:
         return {}
     return about if isinstance(about, dict) else {}

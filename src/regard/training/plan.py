@@ -13,6 +13,25 @@ FinalModel = Literal["last", "best"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class HeadAlignment:
+    """A head that is trained to align words: the pairs of the training data carry word links.
+
+    layer    the name of its attention layer, such as "decoder.layers.1.cross_attention"
+    head     its number in that layer, from 0
+    weight   of the loss on its attention weights, relative to the loss of the targets
+    """
+
+    layer: str
+    head: int
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_counts(**{"training.alignment.head": (self.head, 0)})
+        if not (is_number(self.weight) and 0 < self.weight <= 1e6):
+            raise ArgumentError("plan-alignment-weight", value=self.weight)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
     """The settings of a training run.
 
@@ -27,6 +46,7 @@ class Plan:
     accumulate      micro-batches per step
     smoothing       label smoothing: the share of probability spread evenly over all tokens
     agreement       weight of the divergence between two passes under different dropout (R-Drop's α); None for one pass
+    alignment       a head that is trained to attend to the source words that each target translates; None for none
     precision       float32, or bfloat16 with autocast
     compile         use torch.compile: a slow first step, then faster steps
     capture         on one GPU, run a step as one CUDA graph per batch shape: small models save launch time
@@ -52,6 +72,7 @@ class Plan:
     accumulate: int = 1
     smoothing: float = 0.0
     agreement: float | None = None
+    alignment: HeadAlignment | None = None
     precision: Precision = "float32"
     compile: bool = False
     capture: bool = False

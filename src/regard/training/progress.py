@@ -2,13 +2,13 @@
 
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.config.tree import JSON_TYPES, TreeReader
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
 from regard.training.optimizer import load_optimizer_state, optimizer_state
@@ -54,7 +54,7 @@ def snapshot(progress: Progress, model: nn.Module, optimizer: torch.optim.AdamW 
 
 def restore(found: Snapshot, model: nn.Module, optimizer: torch.optim.AdamW, fresh: Progress) -> Progress:
     """Load a checkpoint into model and optimizer. Raises FileError if it belongs to other data or another model."""
-    progress = _read(found.state.get("progress"))
+    progress: Progress = _READER.table(found.state.get("progress"), Progress, "progress")
     if progress.data != fresh.data:
         raise FileError("run-data-changed")
     wanted = {name: weight.shape for name, weight in model.state_dict().items()}
@@ -66,14 +66,7 @@ def restore(found: Snapshot, model: nn.Module, optimizer: torch.optim.AdamW, fre
     return progress
 
 
-def _read(values: Any) -> Progress:
-    """Progress from JSON values, validated. Raises FileError."""
-    kinds = {"data": str, "best": float | int | None}
-    names = {field.name for field in fields(Progress)}
-    is_whole = isinstance(values, dict) and values.keys() == names
-    if not is_whole or not all(isinstance(value, kinds.get(name, int)) for name, value in values.items()):
-        raise FileError("run-progress")
-    return Progress(**values)
+_READER = TreeReader(error=lambda _: FileError("run-progress"), type_names=JSON_TYPES, is_complete=True)
 
 
 def averaged(models: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import AbsentFileError, FileError
 from regard.files.input import read_file
+from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import open_lock, reason_of, try_lock, write_error
 from regard.training.durable import replace_file, sha256_of
 
@@ -40,7 +40,7 @@ def read_hashed(path: Path) -> dict[str, Any] | None:
     """The values; None if there is no file. Raises FileError if the file has changed since it was written."""
     try:
         content = read_file(path, most=LARGEST, within=path.parent)
-        about = parse(content)
+        about = parse_json(content)
     except AbsentFileError:
         return None
     except JsonError:

@@ -1,26 +1,32 @@
-"""One optimizer step on the device (loss, backward, clipping, AdamW), and the validation loss.
+"""One optimizer step on the device (loss, backward, clipping, AdamW), also as a CUDA graph; and the validation loss.
 
 A step with a non-finite loss or gradient is skipped.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from regard.cuda_graph import WARM_UP, CudaGraph
+from regard.errors import ArgumentError
+from regard.training.alignment import ALIGNMENT, HeadWeights, alignment_loss
 from regard.training.batches import IGNORED, Data, device_batch
 from regard.training.optimizer import set_rate, skip_unless
-from regard.training.plan import Plan
+from regard.training.plan import HeadAlignment, Plan
 from regard.training.ranks import Ranks
 from regard.training.signals import StopRequest
 
 MicroBatch = tuple[dict[str, Tensor], Tensor]
 """The inputs and targets of one micro-batch."""
+MOST_GRAPHS = 256
+"""Shapes of batches with a CUDA graph; further shapes run without one."""
 
 
 class Update:
@@ -79,6 +85,77 @@ def autocast(plan: Plan, ranks: Ranks) -> AbstractContextManager[Any]:
     return torch.autocast(ranks.device.type, torch.bfloat16, enabled=plan.precision == "bfloat16", cache_enabled=False)
 
 
+# --- steps as CUDA graphs --------------------------------------------------------------------------------
+
+
+class _CapturedStep(NamedTuple):
+    """A captured step: its input tensors, its output tensor, and the function that replays it."""
+
+    micro: Sequence[MicroBatch]
+    numbers: Tensor
+    replay: Callable[[], None]
+
+
+class GraphedUpdate:
+    """Computes the same as `update`, with one CUDA graph for each shape of batches that repeats.
+
+    One launch replaces about a thousand for a small model. The first batches of a shape run normally, which warms up
+    lazy initialisation. The next one is captured, later ones replay the graph. Batches are first padded so that all
+    tensors are equally wide, which leaves few shapes. Padding is neither a target nor a visible key.
+    """
+
+    def __init__(self, update: Update) -> None:
+        self.update = update
+        self.prepare = update.prepare
+        self._counts: Counter[Any] = Counter()
+        self._graphs: dict[Any, _CapturedStep] = {}
+        self._pool: Any = None
+
+    def __call__(self, micro: Sequence[MicroBatch]) -> Tensor:
+        micro = [padded_to_widest(*each) for each in micro]
+        shapes = tuple(
+            (tuple(targets.shape), *sorted((n, tuple(x.shape)) for n, x in ins.items())) for ins, targets in micro
+        )
+        if self._counts[shapes] < WARM_UP:
+            if shapes in self._counts or len(self._counts) < MOST_GRAPHS:
+                self._counts[shapes] += 1
+            return self.update(micro)
+        if shapes not in self._graphs:
+            self._graphs[shapes] = self._record(micro)
+        graph = self._graphs[shapes]
+        for (inputs, targets), (own_inputs, own_targets) in zip(micro, graph.micro, strict=True):
+            own_targets.copy_(targets, non_blocking=True)
+            for name, each in inputs.items():
+                own_inputs[name].copy_(each, non_blocking=True)
+        graph.replay()
+        return graph.numbers
+
+    def _record(self, micro: Sequence[MicroBatch]) -> _CapturedStep:
+        """Capture the update for this shape. All graphs share one memory pool: one runs at a time."""
+        own = [({name: each.clone() for name, each in inputs.items()}, targets.clone()) for inputs, targets in micro]
+        # Another thread copies the next batch to the device meanwhile.
+        graph = CudaGraph(lambda: self.update(own), pool=self._pool, errors="thread_local")
+        self._pool = graph.pool
+        return _CapturedStep(own, graph.result, graph.replay)
+
+
+def padded_to_widest(inputs: dict[str, Tensor], targets: Tensor) -> MicroBatch:
+    """All tensors padded to the width of the widest: ids with 0, keep masks with False, targets with IGNORED.
+
+    The wanted weights of a head, (B, T, S), are padded with 0 along both T and S.
+    """
+    width = max(each.shape[-1] for each in (*inputs.values(), targets))
+
+    def padded(x: Tensor, value: int) -> Tensor:
+        missing = [part for size in reversed(x.shape[1:]) for part in (0, width - size)]
+        return F.pad(x, missing, value=value) if any(missing) else x
+
+    return {name: padded(each, 0) for name, each in inputs.items()}, padded(targets, IGNORED)
+
+
+# --- the loss --------------------------------------------------------------------------------------------
+
+
 Forward = Callable[..., Tensor]
 """forward(model, **inputs) → logits (B, T, W). Training needs nothing else from a model."""
 
@@ -89,24 +166,43 @@ class Objective(nn.Module):
     smoothing   label smoothing (Szegedy et al. 2016)
     agreement   R-Drop's α (Wu et al. 2021): each row passes twice, under different dropout; α times the mean of both
                 Kullback–Leibler divergences is added to the loss
+    alignment   a head whose attention weights are compared with the input "alignment"; that loss is added
     """
 
     def __init__(
-        self, model: nn.Module, forward: Forward, *, smoothing: float = 0.0, agreement: float | None = None
+        self,
+        model: nn.Module,
+        forward: Forward,
+        *,
+        smoothing: float = 0.0,
+        agreement: float | None = None,
+        alignment: HeadAlignment | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.predict = forward
-        self.smoothing, self.agreement = smoothing, agreement
+        self.smoothing, self.agreement, self.alignment = smoothing, agreement, alignment
 
     def forward(self, inputs: dict[str, Tensor], targets: Tensor) -> Tensor:
         if self.agreement is None:
-            return cross_entropy(self.predict(self.model, **inputs), targets, self.smoothing)
+            return self._losses(inputs, targets)[0]
         twice = {name: torch.cat([each, each]) for name, each in inputs.items()}
-        logits = self.predict(self.model, **twice).float()
-        loss = cross_entropy(logits, torch.cat([targets, targets]), self.smoothing) / 2
-        one, other = logits.chunk(2)
-        return loss + self.agreement * mean_divergence(one, other, targets) / 2
+        loss, logits = self._losses(twice, torch.cat([targets, targets]))
+        one, other = logits.float().chunk(2)
+        return loss / 2 + self.agreement * mean_divergence(one, other, targets) / 2
+
+    def _losses(self, inputs: dict[str, Tensor], targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of the targets and of the aligned head, and the logits."""
+        others = {name: each for name, each in inputs.items() if name != ALIGNMENT}
+        if self.alignment is None:
+            logits = self.predict(self.model, **others)
+            return cross_entropy(logits, targets, self.smoothing), logits
+        if ALIGNMENT not in inputs:
+            raise ArgumentError("alignment-no-links")
+        attend = HeadWeights(self.alignment.layer, self.alignment.head)
+        logits = self.predict(self.model, **others, attend=attend)
+        loss = cross_entropy(logits, targets, self.smoothing)
+        return loss + self.alignment.weight * alignment_loss(attend.weights, inputs[ALIGNMENT]), logits
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:

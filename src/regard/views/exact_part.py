@@ -12,6 +12,7 @@ import numpy as np
 
 from regard.arrays import to_numpy
 from regard.errors import ArgumentError
+from regard.exact_weights import WeightsArray
 from regard.records import Record, tokens_of
 from regard.trace.trace import Range
 from regard.views.labels import readable
@@ -116,10 +117,11 @@ def _tokens(rows: tuple[tuple[str, ...], ...] | None, sample: int, span: slice) 
 
 def _attending(record: Record, rows: slice) -> np.ndarray:
     """B H r: whether each query attends to any key, by the LSE or by complete rows; without either, True for all."""
-    lse = record.kept.get("lse") if record.lse is None else record.lse
+    exact = record.exact
+    lse = exact.lse if record.lse is None and exact is not None else record.lse
     if lse is not None:
         return ~np.isneginf(to_numpy(lse.reshape(record.shape[:3])[:, :, rows]))
-    whole = record.kept.get("weights", record.map)
+    whole = exact.weights if isinstance(exact, WeightsArray) else record.map
     if whole is not None and tuple(whole.shape) == record.shape:
         return np.any(to_numpy(whole[:, :, rows]), axis=-1)
     return np.ones((*record.shape[:2], rows.stop - rows.start), bool)

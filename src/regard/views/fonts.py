@@ -30,7 +30,7 @@ _AWAY = 5.0
 @cache
 def emoji_font() -> tuple[Any, frozenset[int]] | None:
     """A colour emoji font for Pillow and its characters; None if there is none."""
-    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+    from fontTools.ttLib import TTFont
     from matplotlib import font_manager
     from PIL import ImageFont
 

@@ -5,7 +5,7 @@ Selects and checks the record, head, sample and language. Independent of how a P
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -215,7 +215,7 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
         share = (drawn.cells[:, 0] * drawn.attending).sum() / total
     elif record.received is not None:
         share = float(to_numpy(record.received[drawn.sample, drawn.head, 0])) / total
-    elif compute and record.rectangle is not None:
+    elif compute and record.exact is not None:
         exact = to_numpy(record.weights(cols=slice(0, 1)))[drawn.sample, drawn.head]  # T 1
         share = exact.sum(dtype=np.float64) / total
     else:
@@ -246,7 +246,7 @@ def _share_in_part(drawn: Picture) -> float | None:
 
 def _share_beside_padding(drawn: Picture, compute: bool) -> float | None:
     record, first = drawn.record, drawn.first_key
-    if drawn.cells.shape != record.shape[-2:] and not (compute and record.rectangle is not None):
+    if drawn.cells.shape != record.shape[-2:] and not (compute and record.exact is not None):
         return None
     exact = to_numpy(record.weights(cols=slice(first, first + 1)))[drawn.sample, drawn.head, :, 0]
     counted = _queries(record, drawn.sample)
@@ -307,7 +307,7 @@ def chosen_heads(record: Record, head: int | Sequence[int] | None) -> list[int]:
     return [chosen_head(record, each) for each in heads]
 
 
-def chosen_sample(record: Record, sample: int) -> int:
+def chosen_sample(record: Record, sample: SupportsIndex) -> int:
     """The index of a sample; negative values count from the end."""
     if not record.shape[0]:
         raise ArgumentError("choice-none", what="sample", asked=sample, name=record.name, shape=record.shape)

@@ -5,19 +5,22 @@ from typing import Any
 
 import pytest
 import torch
+from narrowing import present
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.budget import Budget, bytes_of, in_bytes
+from regard.attention_call import WeightsFromQK
+from regard.capture.budget import Budget, in_bytes
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.capture.watching import watch
 from regard.errors import ArgumentError, TooLargeError
 from regard.memory import available_bytes
 from regard.records import Record
+from regard.statistics_table import STATISTICS, bytes_of
 
 B, H, T, S, E = SIZES = (2, 3, 40, 50, 8)
-EVERYTHING = See(map=32, entropy=True, received=True, top=4, distance=True, qk=True)
+EVERYTHING = See(map=32, max_score=True, entropy=True, received=True, top=4, distance=True, qk=True)
 
 
 class Layer(nn.Module):
@@ -34,8 +37,8 @@ def fitted(limit: Budget, what: CapturedCall | CapturedWeights | None = None) ->
 
 
 def held(record: Record) -> int:
-    arrays: list[Any] = [record.map, record.lse, record.entropy, record.received, record.sink, record.distance]
-    arrays += [*(record.top or ()), record.kept.get("q"), record.kept.get("k")]
+    arrays = [x for one in STATISTICS for x in one.arrays(getattr(record, one.name)).values()]
+    arrays += [record.exact.q, record.exact.k] if isinstance(record.exact, WeightsFromQK) else []
     return sum(x.numel() * x.element_size() for x in arrays if isinstance(x, Tensor))
 
 
@@ -136,8 +139,8 @@ def test_watch_warns_about_what_it_left_out() -> None:
     warning = pytest.warns(UserWarning, match="6.0 KiB did not hold everything")
     with torch.no_grad(), warning, watch(layer, see=See(map=32, qk=True), budget=6 * 1024) as trace:
         layer(x, x, x, need_weights=False)
-    assert trace[0].map.shape[-1] == 16
-    assert trace[0].rectangle is None
+    assert present(trace[0].map).shape[-1] == 16
+    assert trace[0].exact is None
 
 
 @pytest.mark.parametrize(("budget", "formatted"), [("6 kB", "6.0 kB"), ("0.006 MB", "6.0 kB"), ("6 KiB", "6.0 KiB")])

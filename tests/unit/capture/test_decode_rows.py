@@ -5,7 +5,6 @@ import torch
 from tolerances import assert_close
 from torch import Tensor
 
-from regard.capture.cache_tracking import KeyHistory
 from regard.capture.captured import CapturedCall
 from regard.capture.decode_rows import DecodeHistory
 from regard.masks import Mask
@@ -95,12 +94,11 @@ def test_source_keys_are_kept_once() -> None:
         captured, record, weights = attention(q[:, :, at : at + 1], k)
         records.append(history.with_source_keys("h.0", captured, record))
         assert_close(records[-1].weights(), weights, "weights")
-    held = [cell.cell_contents for record in records for cell in record.rectangle.__closure__ or ()]  # type: ignore[union-attr]
-    assert len({id(keys) for keys in held if isinstance(keys, KeyHistory)}) == 1
+    assert len({id(record.exact.keys) for record in records}) == 1  # type: ignore[union-attr]
 
 
 def test_maps_that_hold_the_weights_need_no_keys() -> None:
     q, k = parts()
     captured, record, weights = attention(q, k)
     fine = Record(shape=record.shape, lse=record.lse, map=weights)
-    assert DecodeHistory().with_history("h.0", captured, fine, None).rectangle is None
+    assert DecodeHistory().with_history("h.0", captured, fine, None).exact is None

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,14 +133,14 @@ def test_a_row_that_the_model_masks_fully_is_unchanged() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision(model: Model, dtype: torch.dtype) -> None:
     x = inputs().detach()
-    edits = {"cut": {"0.attn": [(5, 2)]}, "silence": {"1.attn": [0]}, "freeze": {"1.attn": np.eye(7)}}
-    with edit(model, **edits):  # type: ignore[arg-type]
+    edits: dict[str, Any] = {"cut": {"0.attn": [(5, 2)]}, "silence": {"1.attn": [0]}, "freeze": {"1.attn": np.eye(7)}}
+    with edit(model, **edits):
         expected = model(x)
-    with edit(model.to(dtype), **edits):  # type: ignore[arg-type]
+    with edit(model.to(dtype), **edits):
         found = model(x.to(dtype))
     assert found.dtype == dtype
     torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0.05)
-    with torch.autocast("cpu", dtype=torch.bfloat16), edit(model.float(), **edits):  # type: ignore[arg-type]
+    with torch.autocast("cpu", dtype=torch.bfloat16), edit(model.float(), **edits):
         torch.testing.assert_close(model(x), expected, atol=0.05, rtol=0.05)
 
 

@@ -12,12 +12,12 @@ import regard
 from regard import See, edit
 
 IDS = torch.tensor([[5, 17, 40, 8, 61, 23, 77], [9, 30, 12, 55, 3, 88, 41]])
-SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-ENDS = {"bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
+SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+ENDS: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
 
 
 def gpt2() -> Any:
-    sizes = {"vocab_size": 99, "n_embd": 32, "n_layer": 2, "n_head": 4, "initializer_range": 0.3}
+    sizes: dict[str, Any] = {"vocab_size": 99, "n_embd": 32, "n_layer": 2, "n_head": 4, "initializer_range": 0.3}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ENDS)), "h.1.attn"
 
 
@@ -32,8 +32,8 @@ def bert() -> Any:
 
 
 def t5() -> Any:
-    sizes = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
-    config = transformers.T5Config(**sizes, decoder_start_token_id=0)
+    sizes: dict[str, Any] = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    config = transformers.T5Config(**sizes | {"decoder_start_token_id": 0})
     return transformers.T5ForConditionalGeneration(config), "decoder.block.1.layer.1.EncDecAttention"
 
 

@@ -161,7 +161,13 @@ def test_invalid_input_raises(model: Transformer, change: Any, error: type[Excep
 
 # --- what is predicted -------------------------------------------------------------------------------------
 
-SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": 20}
+SMALL: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "vocab_size": 20,
+}
 TEXT = torch.tensor([[2, 7, 4, 9, 3], [2, 4, 8, 9, 3]])  # 4 is the mask token
 MASK = SimpleNamespace(mask_token_id=4, decode=lambda ids: f"w{ids[0]}", convert_ids_to_tokens=lambda ids: ids)
 
@@ -251,8 +257,8 @@ def test_outputs_that_are_not_distributions_raise() -> None:
 def test_an_encoder_decoder_without_decoder_input_raises() -> None:
     from transformers import T5Config, T5ForConditionalGeneration
 
-    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "vocab_size": 20}
-    t5 = T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=0)).eval()
+    sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "vocab_size": 20}
+    t5 = T5ForConditionalGeneration(T5Config(**sizes | {"decoder_start_token_id": 0})).eval()
     name = "decoder.block.0.layer.1.EncDecAttention"
     with pytest.raises(ArgumentError, match=r'"decoder_input_ids": torch.tensor\(\[\[0\]\]\)'):
         effect(t5, TEXT, silence={name: [0]})

@@ -18,10 +18,10 @@ from regard.dispatch.observation import ObservedOutput
 from regard.errors import ArgumentError, MissingPackageError
 from regard.records import Record
 
-TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
-SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+TOKENS: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
+SIZES: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIDES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
-BART = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
+BART: dict[str, Any] = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
 MODELS: dict[str, Any] = {
     "llama": lambda: transformers.LlamaForCausalLM(
         transformers.LlamaConfig(vocab_size=50, num_key_value_heads=2, **SIZES, **TOKENS)

@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import torch
+from narrowing import present
 from torch import Tensor, nn
 
 from regard.capture.module_names import ModuleNames, is_generating, running_arguments, running_modules
@@ -22,7 +23,7 @@ class Probe(nn.Module):
         return self.softmax(x)
 
 
-def probed(depth: int = 1) -> tuple[nn.Module, list[object]]:
+def probed(depth: int = 1) -> tuple[nn.Sequential, list[object]]:
     found: list[object] = []
     names: list[ModuleNames] = []
     model = nn.Sequential(nn.ModuleDict({"inner": Probe(lambda: found.append(list(names[0].running())))})["inner"])
@@ -51,6 +52,7 @@ def test_modules_of_another_model_are_not_listed() -> None:
 def test_a_model_called_by_the_watched_one_is_not_listed() -> None:
     """`generate` calls an assistant from inside the watched model."""
     found = []
+    names: ModuleNames
     assistant = Probe(lambda: found.append(names.innermost()))
     model = Probe(lambda: assistant(torch.ones(1)))
     names = ModuleNames(model)
@@ -96,7 +98,7 @@ def test_modules_without_parameters_are_skipped(monkeypatch: object) -> None:
     model.softmax = Softmax(-1)
     names = ModuleNames(model)
     model(torch.ones(1))
-    assert [place.name for place in found] == [""]
+    assert [present(place).name for place in found] == [""]
 
 
 def test_compiled_modules_have_the_names_of_the_wrapped_modules() -> None:
@@ -107,9 +109,10 @@ def test_compiled_modules_have_the_names_of_the_wrapped_modules() -> None:
 
 
 def test_ancestors_go_from_the_model_to_the_module() -> None:
-    model = nn.Sequential(nn.Sequential(nn.Linear(2, 2)))
+    inner = nn.Sequential(nn.Linear(2, 2))
+    model = nn.Sequential(inner)
     names = ModuleNames(model)
-    assert names.ancestors("0.0") == [model, model[0], model[0][0]]
+    assert names.ancestors("0.0") == [model, inner, inner[0]]
     assert names.ancestors("") == [model]
 
 

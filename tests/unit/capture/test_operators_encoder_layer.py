@@ -1,5 +1,6 @@
 """`torch.nn`'s fused encoder layer and its four modes of MultiheadAttention, against its own slow path."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,14 +68,18 @@ def test_cross_attention_and_other_widths(batch_first: bool, x: Tensor) -> None:
         q, k, v = (one.transpose(0, 1) for one in (q, k, v))
     expected = attention(q, k, v, average_attn_weights=False)[1]
     for need_weights in (True, False):
-        (record,) = records_of(lambda need=need_weights: attention(q, k, v, need_weights=need), attention)
+        (record,) = records_of(partial(attention, q, k, v, need_weights=need_weights), attention)
         assert_close(record.weights(), expected.detach(), "weights")
 
 
 def test_training_captures_the_weights_before_dropout(x: Tensor) -> None:
     attention = nn.MultiheadAttention(D, H, dropout=0.5, batch_first=True).train()
     for need_weights in (True, False):
-        (record,) = assert_unchanged(lambda need=need_weights: attention(x, x, x, need_weights=need)[0], attention)
+
+        def run(need: bool = need_weights) -> Tensor:
+            return attention(x, x, x, need_weights=need)[0]
+
+        (record,) = assert_unchanged(run, attention)
         assert_close(record.weights(), reference_weights(attention.eval(), x), "weights")
         attention.train()
 

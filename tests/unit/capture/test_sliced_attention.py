@@ -81,14 +81,15 @@ WAYS: dict[str, Use] = {
 @pytest.mark.parametrize("use", WAYS.values(), ids=WAYS)
 def test_one_record_with_every_weight(use: Use) -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(Attention(use), nn.Identity())
+    attention = Attention(use)
+    model = nn.Sequential(attention, nn.Identity())
     x = torch.randn(B, T, H * E)
     with torch.no_grad():
         plain = model(x)
         with regard.watch(model, see=See(map=8, entropy=True)) as trace:
             watched = model(x)
             model(x)
-        q, k, _ = model[0].qkv(x)
+        q, k, _ = attention.qkv(x)
     assert torch.equal(plain, watched)
     wanted = (q @ k.mT * E**-0.5).softmax(-1)
     assert trace.names == ["0", "0#1"]

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from capturing import assert_unchanged, captured_in, records_of
+from narrowing import present
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -62,7 +63,7 @@ def test_attention_is_recognised_by_its_product(how: str) -> None:
     (found,) = captured_in(ATTENTION[how])
     assert isinstance(found, CapturedWeights)
     assert_close(found.weights.reshape(WEIGHTS.shape).float(), WEIGHTS, "weights")
-    assert_close(found.lse.reshape(2, 4, 5).float(), SCORES.logsumexp(-1), "statistic")
+    assert_close(present(found.lse).reshape(2, 4, 5).float(), SCORES.logsumexp(-1), "statistic")
 
 
 def test_one_head_of_one_sample() -> None:
@@ -180,7 +181,7 @@ def test_two_softmaxes_are_recorded_in_the_order_of_their_products() -> None:
 def test_half_precision_is_read_in_float32(dtype: torch.dtype) -> None:
     scores, v = SCORES.to(dtype), V.to(dtype)
     (record,) = records_of(lambda: scores.softmax(-1) @ v, NOTHING, See(map=99, entropy=True))
-    assert record.map.dtype == record.lse.dtype == torch.float32
+    assert present(record.map).dtype == present(record.lse).dtype == torch.float32
     assert_close(record.lse, scores.float().logsumexp(-1), "statistic")
 
 
@@ -315,6 +316,7 @@ def test_two_softmaxes_in_one_matrix_have_no_lse() -> None:
         return (first - 0.3 * second) @ V
 
     (found,) = captured_in(run)
+    assert isinstance(found, CapturedWeights)
     assert_close(found.weights, WEIGHTS - 0.3 * (2 * SCORES).softmax(-1), "weights")
     assert found.lse is None
 

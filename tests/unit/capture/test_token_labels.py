@@ -1,5 +1,6 @@
 """Ids that were read, and their tokens."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_of_several_tables_the_one_with_the_model_inputs_is_used(order: tuple[st
         calls = {"tok": ids, "where": torch.arange(3)[None]}
         for name in order:
             token_ids.add(getattr(model, name).weight, calls[name])
-        ids_taken = token_ids.take(1, 3, by="h.0", given=lambda ids=ids: [("x", ids.int())])
+        ids_taken = token_ids.take(1, 3, by="h.0", given=partial(list, [("x", ids.int())]))
         assert ids_taken is not None
         assert ids_taken.tolist() == ids.tolist()
         assert token_ids.take(1, 3, by="h.0") is None, "what was left is not what the same module reads next"
@@ -138,7 +139,7 @@ def test_two_texts_embedded_before_the_first_attention() -> None:
         token_ids.add(model.tok_emb.weight, one)
         token_ids.add(model.tok_emb.weight, two)
         for by, expected in (("encoder", one), (second_reader, two)):
-            ids_taken = token_ids.take(1, 2, by=by, given=lambda given=given: given)
+            ids_taken = token_ids.take(1, 2, by=by, given=partial(list, given))
             assert ids_taken is not None
             assert ids_taken.tolist() == expected.tolist()
 

@@ -16,6 +16,7 @@ from regard import See
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, RegardError
 from regard.models import Transformer
+from regard.records import Kind
 from regard.text import learn_tokenizer
 
 
@@ -232,7 +233,7 @@ def test_a_watch_opens_once(model: Model) -> None:
 
 
 def test_a_compiled_model_is_named_by_order_and_not_recompiled(model: Model) -> None:
-    compiled = torch.compile(model)
+    compiled: Any = torch.compile(model)  # annotated as a function
     with torch.no_grad():
         expected = compiled(IDS)
         with torch.compiler.set_stance("fail_on_recompile"), regard.watch(compiled, names_of) as trace:
@@ -262,7 +263,7 @@ def test_a_mismatched_order_warns() -> None:
 
 def test_our_model_with_its_own_tokenizer() -> None:
     tokenizer = learn_tokenizer(["床前明月光疑是地上霜"], "characters")
-    sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 16, "n_heads": 2, "d_ff": 32}
+    sizes: dict[str, Any] = {"vocab_size": tokenizer.vocab_size, "d_model": 16, "n_heads": 2, "d_ff": 32}
     ours = Transformer(TransformerConfig.paper_2017(**sizes, n_encoder_layers=1, n_decoder_layers=1)).eval()
     source, target = ([tokenizer.encode(text)] for text in ("床前明月", "地上"))
     with torch.no_grad(), regard.watch(ours, tokenizer) as trace:
@@ -334,8 +335,8 @@ def test_ambiguous_token_tables_warn() -> None:
 
 # --- generation ------------------------------------------------------------------------------------------
 
-TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
-SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+TOKENS: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
+SIZES: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
 def llama(**more: Any) -> Any:
@@ -345,7 +346,7 @@ def llama(**more: Any) -> Any:
 
 
 def bart() -> Any:
-    sides = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
+    sides: dict[str, Any] = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
     config = transformers.BartConfig(
         vocab_size=50, d_model=32, decoder_start_token_id=2, forced_eos_token_id=None, init_std=0.3, **sides, **TOKENS
     )
@@ -375,7 +376,7 @@ def built(name: str) -> Any:
     return MODELS[name]().eval()
 
 
-def read_at_once(model: Any, prompt: Tensor, text: Tensor) -> dict[str, list[Tensor]]:
+def read_at_once(model: Any, prompt: Tensor, text: Tensor) -> dict[Kind, list[Tensor]]:
     """The weights of the text read at once, as `eager` computes them, by kind."""
     model.set_attn_implementation("eager")
     with torch.no_grad():

@@ -38,7 +38,8 @@ def written(path: Path, tensors: dict[str, Any]) -> Weights:
 )
 def test_error_is_at_most_half_a_scale(rows: int, exponents: tuple[int, int], dtype: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    powers = np.clip(rng.integers(*sorted(exponents), endpoint=True, size=rows), -4 if dtype == "float16" else -30, 30)
+    low, high = sorted(exponents)
+    powers = np.clip(rng.integers(low, high, endpoint=True, size=rows), -4 if dtype == "float16" else -30, 30)
     x = (rng.standard_normal((rows, LARGE)) * 2.0 ** powers[:, None]).clip(-6e4, 6e4).astype(dtype)
     x[0] = 0
     found = quantise({"x": x})

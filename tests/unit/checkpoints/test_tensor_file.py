@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.torch import load, save_file
 from tolerances import assert_same_bits
 
+from regard.checkpoints import tensor_file
 from regard.checkpoints.tensor_file import TensorFile, write_tensors
 from regard.errors import FileError
 
@@ -163,22 +163,30 @@ HEADERS = {
     "empty lists": b'{"x":[' + b"[]," * 10**6 + b"[]]}",
     "numbers": b'{"x":[' + b"0," * 5 * 10**6 + b"0]}",
     "strings": b'{"x":[' + b'"",' * 3 * 10**6 + b'""]}',
-    "braces in a string that does not end": b'{"' + b"{" * 10**6,
-    "escapes without end": b'{"' + b'\\"{' * 10**6,
     "no more than brackets": b"[" * 10**6,
 }
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_header_limits_are_checked_before_parsing(tmp_path: Path, name: str) -> None:
+def test_header_limits_are_checked_before_parsing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limit, such a header of 32 MB took 10 s and gigabytes of memory."""
     header = HEADERS[name]
+    parsed: list[bytes] = []
+    monkeypatch.setattr(tensor_file, "parse_json", parsed.append)
     (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * len(header)))
-    began = time.process_time()
     with pytest.raises(FileError) as caught:
         TensorFile(tmp_path / "t")
-    assert time.process_time() - began < 1
+    assert not parsed
     assert caught.value.key in ("model-part-large", "model-garbled", "other-weights")
+
+
+@pytest.mark.parametrize("header", [b'{"' + b"{" * 10**6, b'{"' + b'\\"{' * 10**6], ids=["braces", "escapes"])
+def test_string_without_end_raises(tmp_path: Path, header: bytes) -> None:
+    """Braces in a string are text, so they do not count towards the limit."""
+    (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * len(header)))
+    with pytest.raises(FileError) as caught:
+        TensorFile(tmp_path / "t")
+    assert caught.value.key == "model-garbled"
 
 
 def test_header_length_is_limited_by_the_file_size(tmp_path: Path) -> None:

@@ -2,23 +2,13 @@
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from command_line import CommandResult, Run
 from tiny_language import poet_folder, translator_folder
 
 from regard.cli import main
-
-
-class CommandResult(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., CommandResult]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from command_line import Run
 from rich.cells import cell_len
 
 EMOJI, CHINESE, CONTROL = "😀🎉👍", "我爱你", "\x00\x07\x1b\x7f\x9b"
@@ -43,7 +44,7 @@ def check_sentence(text: str, lang: str) -> None:
 
 
 @languages
-def test_see(run, lang: str) -> None:
+def test_see(run: Run, lang: str) -> None:
     code, out, err = run("see", "I", "love", "you", "--lang", lang)
     check_plain(out + err)
     first, _, named, *_ = out.splitlines()
@@ -55,13 +56,13 @@ def test_see(run, lang: str) -> None:
         assert any(line.split()[:1] == [character] for line in out.splitlines())
 
 
-def test_heads_of_the_default_text_are_of_many_kinds(run) -> None:
+def test_heads_of_the_default_text_are_of_many_kinds(run: Run) -> None:
     result = json.loads(run("heads", "--json").out)
     assert (result["text"], result["output"]) == ("He likes tea and she likes tea, too.", "他喜欢茶，她也喜欢茶。")
     assert {"previous", "same", "induction", "alignment"} <= {head["looks_at"] for head in result["heads"]}
 
 
-def test_the_chinese_table_of_heads_shows_the_names_for_find(run) -> None:
+def test_the_chinese_table_of_heads_shows_the_names_for_find(run: Run) -> None:
     out = run("heads", "--lang", "zh", "--find", "separator").out
     assert "标点和分隔符 separator" in out
     assert max(cell_len(line) for line in run("heads", "--lang", "zh", "--count", "100").out.splitlines()) <= 84
@@ -82,7 +83,9 @@ def test_the_chinese_table_of_heads_shows_the_names_for_find(run) -> None:
         ([], None, None),
     ],
 )
-def test_lines_without_punctuation_print_a_hint(run, prompt: list[str], form: str | None, written: str | None) -> None:
+def test_lines_without_punctuation_print_a_hint(
+    run: Run, prompt: list[str], form: str | None, written: str | None
+) -> None:
     options = [] if form is None else ["--form", form]
     code, out, err = run("generate", *prompt, *options, "--lang", "zh")
     assert code == 0
@@ -90,7 +93,7 @@ def test_lines_without_punctuation_print_a_hint(run, prompt: list[str], form: st
     assert err == ("" if written is None else f"提示里没有标点，被当成一句；请加上标点，例如写成“{written}”\n")
 
 
-def test_see_as_json(run) -> None:
+def test_see_as_json(run: Run) -> None:
     result = json.loads(run("see", "I love you", "--json").out)
     assert result.keys() == {"model", "text", "output", "unknown", "lost_numbers", "records"}
     (record,) = result["records"]
@@ -103,14 +106,14 @@ def test_see_as_json(run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_every_kind_of_attention(run, kind: str) -> None:
+def test_every_kind_of_attention(run: Run, kind: str) -> None:
     code, out, _ = run("see", "The cat sat on the mat.", "--kind", kind, "--layer", "all", "--head", "mean")
     assert code == 0
     check_plain(out)
     assert out.count("mean of all heads") == out.count("queries × keys") > 1
 
 
-def test_see_with_the_poet(run) -> None:
+def test_see_with_the_poet(run: Run) -> None:
     code, out, _ = run("see", "--model", "poet")
     assert code == 0
     check_plain(out)
@@ -118,14 +121,14 @@ def test_see_with_the_poet(run) -> None:
 
 
 @languages
-def test_translate(run, lang: str) -> None:
+def test_translate(run: Run, lang: str) -> None:
     code, out, err = run("translate", "Where", "is", "the", "bathroom?", "--lang", lang)
     check_plain(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
     assert out.endswith("？\n")
 
 
-def test_translate_lines(run) -> None:
+def test_translate_lines(run: Run) -> None:
     lines = ["I love you.", "", "Good morning.", f"{EMOJI} I love you.", "He went home. She went home."]
     code, out, err = run("translate", "-", stdin="\n".join(lines).encode())
     found = out.split("\n")
@@ -140,7 +143,7 @@ def test_translate_lines(run) -> None:
     ("typed", "written"),
     [("i love you", "I love you"), ("I LOVE YOU", "I love you"), ("I dont know", "I don't know"), ("hi", "Hi")],
 )
-def test_casual_text_is_read_with_corrected_spelling(run, lang: str, typed: str, written: str) -> None:
+def test_casual_text_is_read_with_corrected_spelling(run: Run, lang: str, typed: str, written: str) -> None:
     correct = run("translate", written)
     assert (correct.code, correct.err) == (0, "")
     message = f"read as “{written}”\n" if lang == "en" else f"读作“{written}”\n"
@@ -152,7 +155,7 @@ def test_casual_text_is_read_with_corrected_spelling(run, lang: str, typed: str,
 
 @languages
 @pytest.mark.parametrize("command", ["see", "translate", "heads"])
-def test_parts_that_are_not_english_are_listed(run, lang: str, command: str) -> None:
+def test_parts_that_are_not_english_are_listed(run: Run, lang: str, command: str) -> None:
     code, out, err = run(command, "I love 北京", "--lang", lang)
     assert (code, bool(out)) == (0, True)
     first = err.splitlines()[0]
@@ -161,7 +164,7 @@ def test_parts_that_are_not_english_are_listed(run, lang: str, command: str) -> 
 
 
 @languages
-def test_generate(run, lang: str) -> None:
+def test_generate(run: Run, lang: str) -> None:
     code, out, err = run("generate", "明月", "--form", "七绝", "--seed", "1", "--lang", lang)
     check_plain(out)
     assert (code, err) == (0, "")
@@ -193,7 +196,7 @@ NO_TEXT = {
 
 @languages
 @pytest.mark.parametrize(("arguments", "expected"), NO_TEXT.values(), ids=NO_TEXT)
-def test_unreadable_texts_are_refused(run, arguments: list[str], expected: int, lang: str) -> None:
+def test_unreadable_texts_are_refused(run: Run, arguments: list[str], expected: int, lang: str) -> None:
     code, out, err = run(*arguments, "--lang", lang)
     assert (code, out) == (expected, "")
     check_sentence(err, lang)
@@ -201,7 +204,7 @@ def test_unreadable_texts_are_refused(run, arguments: list[str], expected: int, 
 
 @languages
 @pytest.mark.parametrize("command", ["see", "translate", "generate"])
-def test_binary_on_stdin(run, command: str, lang: str) -> None:
+def test_binary_on_stdin(run: Run, command: str, lang: str) -> None:
     code, out, err = run(command, "-", "--lang", lang, stdin=BINARY)
     assert (code, out) == (FILE, "")
     check_sentence(err, lang)
@@ -213,14 +216,14 @@ def test_binary_on_stdin(run, command: str, lang: str) -> None:
     ids=["emoji", "control characters", "other line separators"],
 )
 @pytest.mark.parametrize("command", ["see", "translate"])
-def test_the_readable_rest_is_read(run, command: str, text: str) -> None:
+def test_the_readable_rest_is_read(run: Run, command: str, text: str) -> None:
     code, out, err = run(command, text)
     check_plain(out + err)
     assert code == 0
     assert [character for character in out.replace("\n", "")[:40] if character in CHINESE] == list(CHINESE)
 
 
-def test_five_thousand_words(run) -> None:
+def test_five_thousand_words(run: Run) -> None:
     code, out, err = run("translate", "--beams", "1", WORDS)
     check_plain(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -228,7 +231,7 @@ def test_five_thousand_words(run) -> None:
     assert out == first * 385 + "\n"
 
 
-def test_bad_lines_among_good_ones(run) -> None:
+def test_bad_lines_among_good_ones(run: Run) -> None:
     lines = ["I love you.", CHINESE, EMOJI, CONTROL, "I love you."]
     code, out, err = run("translate", "-", stdin="\n".join(lines).encode())
     check_plain(out + err)
@@ -262,7 +265,7 @@ def test_bytes_in_and_text_out(arguments: list[bytes], stdin: bytes, expected: i
     assert "Traceback" not in err
 
 
-def test_a_note_names_unknown_words_and_lost_numbers(run) -> None:
+def test_a_note_names_unknown_words_and_lost_numbers(run: Run) -> None:
     finished = run("translate", "The", "quokka", "has", "12345", "eggs")
     assert finished.code == 0
     words, numbers = finished.err.splitlines()

@@ -1,9 +1,11 @@
 """regard doctor."""
 
 import json
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from command_line import Run
 
 from regard.cli import environment
 from regard.cli.doctor_command import report
@@ -15,7 +17,7 @@ def found() -> dict[str, Any]:
     return environment.inspect()
 
 
-def test_json_and_text_have_the_same_content(run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_and_text_have_the_same_content(run: Run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "inspect", lambda: found)
     code, out, err = run("doctor", "--json")
     assert (code, err) == (0, "")
@@ -42,7 +44,7 @@ def test_installed_packages_are_reported(found: dict[str, Any]) -> None:
 
 
 def test_a_missing_package_shows_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = environment.find_spec
+    real = find_spec
     monkeypatch.setattr(environment, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
     found = environment.inspect()
     assert found["torch"] is found["cjk_font"] is found["backends"]["torch"] is None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from command_line import Run
 
 from regard.cli import application, main
 from regard.cli.entry import split_general_options
@@ -26,7 +27,7 @@ COMMANDS = [[], ["see"], ["heads"], ["translate"], ["generate"], ["explain"], ["
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0] if c else "regard")
-def test_help_is_in_both_languages(run, command: list[str]) -> None:
+def test_help_is_in_both_languages(run: Run, command: list[str]) -> None:
     english, chinese = run(*command, "--help"), run(*command, "--lang", "zh", "-h")
     assert english.code == chinese.code == 0
     assert english.out.startswith(f"Usage: {' '.join(['regard', *command])}")
@@ -41,11 +42,11 @@ def test_help_is_in_both_languages(run, command: list[str]) -> None:
         assert option in chinese.out
 
 
-def test_without_a_command_help_is_printed(run) -> None:
+def test_without_a_command_help_is_printed(run: Run) -> None:
     assert run() == run("--help")
 
 
-def test_version(run) -> None:
+def test_version(run: Run) -> None:
     from regard import __version__
 
     assert run("--version") == (0, f"regard {__version__}\n", "")
@@ -64,7 +65,7 @@ def test_help_imports_no_large_package() -> None:
 # --- languages ----------------------------------------------------------------------------------------------
 
 
-def test_lang_overrides_the_environment(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lang_overrides_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_LANG", "zh_CN.UTF-8")
     assert run("explain").out.startswith("手算注意力")
     assert run("--lang", "en", "explain").out.startswith("Attention by hand")
@@ -81,7 +82,7 @@ def test_general_options_anywhere_before_two_dashes() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--lang", "fr"], ["see", "--lang"], ["--lang="]])
-def test_an_unknown_language_is_refused(run, arguments: list[str]) -> None:
+def test_an_unknown_language_is_refused(run: Run, arguments: list[str]) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: --lang must be one of en|zh; found")
@@ -112,7 +113,7 @@ def test_an_unknown_language_is_refused(run, arguments: list[str]) -> None:
         (["doctor", "stray"], "regard doctor takes no such arguments: stray"),
     ],
 )
-def test_usage_is_one_line_and_exit_code_2(run, arguments: list[str], message: str) -> None:
+def test_usage_is_one_line_and_exit_code_2(run: Run, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: ")
@@ -120,7 +121,7 @@ def test_usage_is_one_line_and_exit_code_2(run, arguments: list[str], message: s
     assert err.count("\n") == 1
 
 
-def test_usage_errors_in_chinese(run) -> None:
+def test_usage_errors_in_chinese(run: Run) -> None:
     assert run("explain", "--cusal", "--lang", "zh").err == (
         "regard: 没有选项 --cusal；是不是想写 --causal？（见 regard explain --help）\n"
     )
@@ -145,7 +146,7 @@ def test_usage_errors_in_chinese(run) -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
 def test_errors_become_one_line(
-    run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
 ) -> None:
     def fail(*_: object) -> None:
         raise error

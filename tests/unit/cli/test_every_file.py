@@ -44,6 +44,7 @@ READS = {
     ("train", "recipe"): "train RECIPE --data DATA --out NEW",
     ("train", "data"): "train RECIPE --data DATA --out NEW",
     ("train", "out"): TRAIN,
+    ("train", "start"): TRAIN.replace("--out RUN", "--start RUN --out NEW"),
     ("evaluate", "model"): "evaluate RUN --device cpu",
     ("evaluate", "data"): "evaluate MODEL --data DATA --device cpu",
     ("plot", "runs"): "plot RUN",

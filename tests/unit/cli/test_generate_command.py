@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import Run
 
 from regard.cli.generate_command import in_lines
 from regard.language import load
@@ -11,7 +12,7 @@ from regard.language import load
 pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def test_a_poem_depends_on_its_seed(run, bundled: Path) -> None:
+def test_a_poem_depends_on_its_seed(run: Run, bundled: Path) -> None:
     poet = load(bundled / "poet")
     assert run("generate") == (0, in_lines(poet.generate()) + "\n", "")
     assert run("generate", "明月", "--seed", "3").out == in_lines(poet.generate("明月", seed=3)) + "\n"
@@ -23,7 +24,7 @@ def test_a_poem_depends_on_its_seed(run, bundled: Path) -> None:
         assert run("generate", "明月", "--form", form, "--temperature", "2").out == in_lines(warm) + "\n"
 
 
-def test_several_texts(run, bundled: Path) -> None:
+def test_several_texts(run: Run, bundled: Path) -> None:
     poet = load(bundled / "poet")
     texts = [poet.generate("明", seed=seed) for seed in (5, 6, 7)]
     assert len(set(texts)) == 3
@@ -58,14 +59,14 @@ def test_a_line_for_each_sentence() -> None:
         (["--model", "nowhere"], 3, "nowhere"),
     ],
 )
-def test_bad_arguments_are_refused(run, arguments: list[str], code: int, message: str) -> None:
+def test_bad_arguments_are_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     finished = run("generate", *arguments)
     assert (finished.code, finished.out) == (code, "")
     assert message in finished.err
     assert finished.err.count("\n") == 1
 
 
-def test_a_temperature_of_zero_is_greedy(run, bundled: Path) -> None:
+def test_a_temperature_of_zero_is_greedy(run: Run, bundled: Path) -> None:
     first, second = (run("generate", "明", "--temperature", "0", "--seed", seed) for seed in ("0", "9"))
     assert first.code == 0
     assert first == second

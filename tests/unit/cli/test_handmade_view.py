@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import Run
 
 from regard import read_trace
 from regard.language.handmade import HEADS
@@ -12,7 +13,7 @@ from regard.language.handmade import HEADS
 SEE = ("see", "--model", "handmade")
 
 
-def test_the_heads_are_named(run) -> None:
+def test_the_heads_are_named(run: Run) -> None:
     code, out, err = run(*SEE, "the cat sat")
     assert code == 0
     assert "built by hand" in err
@@ -21,13 +22,13 @@ def test_the_heads_are_named(run) -> None:
     assert "\x1b" not in out
 
 
-def test_words_need_no_quotes_and_there_is_a_default_text(run) -> None:
+def test_words_need_no_quotes_and_there_is_a_default_text(run: Run) -> None:
     assert run(*SEE, "the", "cat", "sat").out == run(*SEE, "the cat sat").out
     assert "cat" in run(*SEE).out
     assert "小" in run(*SEE, "--lang", "zh").out
 
 
-def test_heads(run) -> None:
+def test_heads(run: Run) -> None:
     by_number, by_name = run(*SEE, "--head", "1", "a b a"), run(*SEE, "--head", "same-word", "a b a")
     assert by_number.out == by_name.out
     assert "head 1" in by_number.out
@@ -42,7 +43,7 @@ def test_heads(run) -> None:
         assert "0 (previous-word)" in err
 
 
-def test_json(run) -> None:
+def test_json(run: Run) -> None:
     code, out, err = run(*SEE, "--json", "我 爱 我")
     result = json.loads(out)
     assert code == 0
@@ -65,7 +66,7 @@ def test_json(run) -> None:
     assert np.shape(one["weights"]) == (1, 2, 2)
 
 
-def test_stdin(run) -> None:
+def test_stdin(run: Run) -> None:
     assert json.loads(run(*SEE, "-", "--json", stdin="\ufeff你好\n".encode()).out)["records"][0]["keys"] == [
         "你",
         "好",
@@ -76,21 +77,21 @@ def test_stdin(run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n\u3000", "\x00\x1b"])
-def test_a_text_without_words_is_refused(run, text: str) -> None:
+def test_a_text_without_words_is_refused(run: Run, text: str) -> None:
     code, out, err = run(*SEE, text)
     assert (code, out) == (2, "")
     assert "there is no word in the text" in err
 
 
 @pytest.mark.parametrize("text", ["👩\u200d🚀 flies", "a\x1b[31mred\x07", "bad\udcff", "x" * 500, "e\u0301 é"])
-def test_odd_text(run, text: str) -> None:
+def test_odd_text(run: Run, text: str) -> None:
     finished = run(*SEE, text, "--width", "60")
     assert finished.code == 0
     assert not set(finished.out) & {"\x1b", "\x07"}
     assert run(*SEE, text, "--json").code == 0
 
 
-def test_long_text(run) -> None:
+def test_long_text(run: Run) -> None:
     finished = run(*SEE, "word and other words " * 1250, "--width", "80")
     assert finished.code == 0
     assert "5000" in finished.out.replace(",", "")
@@ -99,7 +100,7 @@ def test_long_text(run) -> None:
     assert "at most 1000 words; found 1001" in err
 
 
-def test_save(run, tmp_path: Path) -> None:
+def test_save(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "trace.safetensors"
     finished = run(*SEE, "the cat sat on the mat", "--save", str(file))
     assert finished.code == 0
@@ -112,7 +113,7 @@ def test_save(run, tmp_path: Path) -> None:
     assert err.splitlines()[-1].startswith("regard: ")
 
 
-def test_png(run, tmp_path: Path) -> None:
+def test_png(run: Run, tmp_path: Path) -> None:
     code, out, err = run(*SEE, "a", "b", "--head", "1", "--png", str(tmp_path / "a.png"))
     assert (code, out) == (0, "")
     assert err.endswith(f"saved {tmp_path / 'a.png'}\n")
@@ -120,7 +121,7 @@ def test_png(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", [("--layer", "0"), ("--kind", "decoder")])
-def test_layer_and_kind_are_refused(run, option: tuple[str, str]) -> None:
+def test_layer_and_kind_are_refused(run: Run, option: tuple[str, str]) -> None:
     code, out, err = run(*SEE, *option, "a")
     assert (code, out) == (2, "")
     assert "nothing to choose with --kind and --layer" in err

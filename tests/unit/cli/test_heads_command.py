@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from command_line import Run
 
 from regard.cli import heads_command
 from regard.language import load
@@ -12,7 +13,7 @@ from regard.language import load
 pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def test_a_table_below_the_text(run, bundled: Path) -> None:
+def test_a_table_below_the_text(run: Run, bundled: Path) -> None:
     code, out, err = run("heads", "The", "cat", "sat")
     first, empty, title, *_ = out.splitlines()
     assert code == 0, err
@@ -28,7 +29,7 @@ def test_a_table_below_the_text(run, bundled: Path) -> None:
     assert "注意力不等于解释" in run("heads", "--lang", "zh").out
 
 
-def test_the_hint_uses_the_same_text(run) -> None:
+def test_the_hint_uses_the_same_text(run: Run) -> None:
     for text in ("-5 cats", "don't", "Tom & Mary"):
         out, err = run("heads", "--", text)[1:]
         shown = run(*shlex.split(err.strip().splitlines()[-1].partition(": regard ")[2]))
@@ -38,7 +39,7 @@ def test_the_hint_uses_the_same_text(run) -> None:
     assert run("heads", "-", stdin=b"The cat").err.endswith(" -\n")
 
 
-def test_a_short_default_text_for_a_small_model(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_default_text_for_a_small_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(heads_command.TEXTS, "translation", "cat " * 5000)
     code, out, _ = run("heads")
     assert code == 0
@@ -46,7 +47,7 @@ def test_a_short_default_text_for_a_small_model(run, monkeypatch: pytest.MonkeyP
     assert run("heads", "cat " * 5000).code == 5
 
 
-def test_the_handmade_heads(run) -> None:
+def test_the_handmade_heads(run: Run) -> None:
     code, out, err = run("heads", "--model", "handmade", "to be or not to be that is to be")
     assert code == 0
     table = [line.split() for line in out.splitlines() if line.startswith("handmade.attention")]
@@ -56,7 +57,7 @@ def test_the_handmade_heads(run) -> None:
     assert "there is no word" in run("heads", "--model", "handmade", " ").err
 
 
-def test_json_has_every_score(run) -> None:
+def test_json_has_every_score(run: Run) -> None:
     result = json.loads(run("heads", "--model", "handmade", "--json", "to be or not to be").out)
     assert (result["model"], result["text"], result["output"]) == ("handmade", "to be or not to be", None)
     by_head = {head["head"]: head for head in result["heads"]}
@@ -69,7 +70,7 @@ def test_json_has_every_score(run) -> None:
     assert len(result["heads"]) == 24
 
 
-def test_find_and_count(run) -> None:
+def test_find_and_count(run: Run) -> None:
     code, out, err = run("heads", "--find", "alignment", "--count", "3")
     assert code == 0, err
     assert sum("(alignment)" in line for line in out.splitlines()) == 3
@@ -79,7 +80,7 @@ def test_find_and_count(run) -> None:
     assert {head["kind"] for head in result["heads"]} == {"cross"}
 
 
-def test_bad_options_are_refused_before_a_model_runs(run) -> None:
+def test_bad_options_are_refused_before_a_model_runs(run: Run) -> None:
     code, out, err = run("heads", "--find", "inductoin", "--model", "nowhere")
     assert (code, out) == (2, "")
     assert "there is no pattern 'inductoin'; choose one of previous, itself, first" in err

@@ -1,11 +1,12 @@
 """The help page fits the columns of the terminal."""
 
 import pytest
+from command_line import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from regard.cli.help_page import fold
+from regard.views.line_breaks import fold
 
 
 @given(st.text(alphabet="abc 注意力，。（）“”-", max_size=80), st.integers(12, 40))
@@ -23,7 +24,7 @@ def test_no_line_begins_with_closing_punctuation(width: int) -> None:
     assert not any(line[-1] in "（“" for line in lines)
 
 
-def test_help_fits_the_terminal(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_fits_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in ("80", "100"):
         monkeypatch.setenv("COLUMNS", columns)
         for command in ([], ["see"], ["translate"], ["generate"], ["explain"], ["doctor"]):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import Run
 
 pytestmark = pytest.mark.usefixtures("signals_at_default")
 
@@ -75,7 +76,7 @@ def test_an_ignored_signal_stays_ignored() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_call_from_python_keeps_signal_handlers(run) -> None:
+def test_a_call_from_python_keeps_signal_handlers(run: Run) -> None:
     before = signal.getsignal(signal.SIGINT), sys.unraisablehook
     assert run("explain").code == 0
     assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before

@@ -3,19 +3,21 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from command_line import Run
 
 from regard.cli.entry import LONGEST_MESSAGE, message_and_code, shortened
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, FileError, TooLargeError
+from regard.files.json_and_toml import parse_toml, parse_value
 from regard.models import Transformer
 from regard.recipes import read_recipe
 from regard.recipes.data import files_below
 from regard.recipes.running import require_memory
-from regard.recipes.toml_values import parse_toml, parse_value
 from regard.text.corpus import read_text
 
 LONG = "9" * 5000
@@ -68,7 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
     ids=lambda arguments: " ".join(arguments)[:60],
 )
-def test_a_long_number_or_deep_nesting_is_usage(run, arguments: list[str]) -> None:
+def test_a_long_number_or_deep_nesting_is_usage(run: Run, arguments: list[str]) -> None:
     finished = run(*arguments)
     assert (finished.code, finished.out) == (2, ""), finished.err
     assert finished.err.startswith("regard: ")
@@ -76,7 +78,7 @@ def test_a_long_number_or_deep_nesting_is_usage(run, arguments: list[str]) -> No
 
 
 @pytest.mark.parametrize("text", [f"x = {LONG}", f"x = {DEEP}", f"{NESTED} = 1", f"x = {'{a=' * 3000}", "x = 1 ="])
-def test_a_recipe_that_cannot_be_read_is_a_file_error(run, text: str) -> None:
+def test_a_recipe_that_cannot_be_read_is_a_file_error(run: Run, text: str) -> None:
     Path("r.toml").write_text(text, encoding="utf-8")
     finished = run("train", "r.toml", "--out", "x")
     assert finished.code == 3
@@ -95,7 +97,7 @@ def test_toml_has_one_kind_of_error() -> None:
 
 
 @pytest.mark.parametrize("sheet", [f"seed = {LONG}", f"seed = {DEEP}", f"{NESTED} = 1", LONG])
-def test_a_sheet_of_such_numbers(run, sheet: str) -> None:
+def test_a_sheet_of_such_numbers(run: Run, sheet: str) -> None:
     Path("by-hand.toml").write_text(sheet, encoding="utf-8")
     assert run("learn", "check", "by-hand").code == 1
     assert run("learn", "start", "by-hand").code == 0
@@ -103,7 +105,7 @@ def test_a_sheet_of_such_numbers(run, sheet: str) -> None:
     assert run("learn", "reset", "by-hand").code == 0
 
 
-def test_a_matrix_may_say_infinity_but_not_by_accident(run) -> None:
+def test_a_matrix_may_say_infinity_but_not_by_accident(run: Run) -> None:
     assert run("explain", "--q", "1", "--k", "1", "--v", "1e309").code == 2
     assert run("explain", "--q", "1", "--k", "1", "--v", "1e308").code == 0
 
@@ -119,7 +121,7 @@ def test_a_complaint_is_never_pages_long() -> None:
 
 @pytest.mark.parametrize("key", ["train", "valid", "tests"])
 @pytest.mark.parametrize("path", ["/etc/passwd", "", " ", "a\\u0000b", "/"])
-def test_a_recipe_names_files_below_its_folder(run, key: str, path: str) -> None:
+def test_a_recipe_names_files_below_its_folder(run: Run, key: str, path: str) -> None:
     finished = run("train", "shakespeare-char", "--data", ".", "--out", "x", "--set", f'data.{key}=["{path}"]')
     assert finished.code == 2, finished.err
     assert f"data.{key}" in finished.err
@@ -143,7 +145,7 @@ def test_patterns_that_glob_does_not_know(here: Path) -> None:
 
 
 @pytest.mark.parametrize("blank", ["\u3000", "\u00a0\n\u2003", "\n\n", " \t", "\u2028", ""])
-def test_a_text_of_spaces_alone_is_empty(run, blank: str) -> None:
+def test_a_text_of_spaces_alone_is_empty(run: Run, blank: str) -> None:
     Path("u.txt").write_text(blank, encoding="utf-8")
     with pytest.raises(FileError, match="is empty"):
         read_text([Path("u.txt")])
@@ -157,7 +159,7 @@ def test_a_text_of_spaces_alone_is_empty(run, blank: str) -> None:
 # --- memory -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_does_not_fit_is_told_with_figures(run) -> None:
+def test_a_model_that_does_not_fit_is_told_with_figures(run: Run) -> None:
     finished = run("train", "copy", "--out", "x", "--set", "model.d_model=131072", "--set", "model.n_heads=8")
     assert finished.code == 5
     assert "3.0 TiB" in finished.err
@@ -166,7 +168,14 @@ def test_a_model_that_does_not_fit_is_told_with_figures(run) -> None:
 
 
 def test_the_estimate_counts_every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {"vocab_size": 50, "max_len": 32, "d_model": 24, "n_heads": 3, "d_ff": 40, "n_decoder_layers": 2}
+    small: dict[str, Any] = {
+        "vocab_size": 50,
+        "max_len": 32,
+        "d_model": 24,
+        "n_heads": 3,
+        "d_ff": 40,
+        "n_decoder_layers": 2,
+    }
     config = replace(TransformerConfig.gpt2(), **small)
     count = sum(weight.numel() for weight in Transformer(config).parameters())
     assert count == sum(map(math.prod, weight_shapes(config).values()))

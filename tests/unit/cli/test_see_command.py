@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Run
+from narrowing import present
 from tiny_language import poet_folder, translator_folder
 
 from regard import read_trace
+from regard.dispatch import attend_in_model
+from regard.errors import ArgumentError
 from regard.language import LanguageModel, load
 from regard.views.opening_head import opening_head
 
@@ -23,7 +27,7 @@ def records(finished: Any) -> list[dict[str, Any]]:
     return json.loads(finished.out)["records"]
 
 
-def test_the_translation_and_the_head_that_aligns_best(run, bundled: Path) -> None:
+def test_the_translation_and_the_head_that_aligns_best(run: Run, bundled: Path) -> None:
     code, out, err = run("see", "I", "love", "you")
     first, empty, named, title, *_ = out.splitlines()
     assert code == 0
@@ -39,7 +43,7 @@ def test_the_translation_and_the_head_that_aligns_best(run, bundled: Path) -> No
     assert "解码器第 1 层，头 2：写出的词与原文对齐得最好的头" in run("see", "--lang", "zh").out
 
 
-def test_see_calls_the_method_of_the_model(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_see_calls_the_method_of_the_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     see = LanguageModel.see
 
@@ -53,7 +57,7 @@ def test_see_calls_the_method_of_the_model(run, monkeypatch: pytest.MonkeyPatch)
     assert calls == [("I love you", {"output": None}), ("The cat", {"output": "我"})]
 
 
-def test_hints(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("see", "--head", "all", "I love you").err == ""
     whole = translator_folder(tmp_path / "whole", alignment_heads=[])
     assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer all shows an overview")
@@ -66,7 +70,7 @@ def test_hints(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "name of a file" not in run(command, "the", "cat.txt").err
 
 
-def test_a_given_output(run, bundled: Path) -> None:
+def test_a_given_output(run: Run, bundled: Path) -> None:
     found = json.loads(run("see", "--json", "--output", "我爱你。", "The cat").out)
     right = load(bundled / "translator").see("The cat", output="我爱你。")
     assert (found["text"], found["output"]) == ("The cat", "我爱你。")
@@ -81,12 +85,12 @@ def test_a_given_output(run, bundled: Path) -> None:
     assert "writes nothing" in err
 
 
-def test_the_line_end_of_stdin_is_not_part_of_a_poem(run) -> None:
+def test_the_line_end_of_stdin_is_not_part_of_a_poem(run: Run) -> None:
     piped = run("see", "--model", "poet", "-", stdin="明月\n".encode())
     assert piped == run("see", "--model", "poet", "明月")
 
 
-def test_the_poet_continues_and_shows_self_attention(run, bundled: Path) -> None:
+def test_the_poet_continues_and_shows_self_attention(run: Run, bundled: Path) -> None:
     code, out, _ = run("see", "--model", "poet", "明月")
     assert code == 0
     seen = load(bundled / "poet").see("明月")
@@ -115,7 +119,7 @@ def test_the_poet_continues_and_shows_self_attention(run, bundled: Path) -> None
     ],
     ids=str,
 )
-def test_json_and_the_picture_choose_the_same_heads(run, options: list[str], drawn: list[Any]) -> None:
+def test_json_and_the_picture_choose_the_same_heads(run: Run, options: list[str], drawn: list[Any]) -> None:
     found = records(run("see", "--json", *options))
     assert [(one["kind"], one["layer"], one["heads"]) for one in found] == drawn
     for one in found:
@@ -136,7 +140,7 @@ def test_json_and_the_picture_choose_the_same_heads(run, options: list[str], dra
 
 @pytest.mark.parametrize("text", ["I love you", "The cat sat on the mat.", "You love me"])
 @pytest.mark.parametrize("model", ["named", "unnamed", "poet", "poet-unnamed"])
-def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path, model: str, text: str) -> None:
+def test_every_view_opens_with_the_same_head(run: Run, bundled: Path, tmp_path: Path, model: str, text: str) -> None:
     """Once the screen showed the head in the settings, and the page another one that seems to align."""
     folder = bundled / ("poet" if model.startswith("poet") else "translator")
     if model == "unnamed":
@@ -150,7 +154,7 @@ def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path,
     assert re.search(rf"layer {record['layer']}, head {head}: ", out)
     assert f"{record['name']} · " in out
     assert f"head {head} of " in out
-    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "p.html").read_text("utf-8"))[1])
+    data = json.loads(present(re.search(r'id="data">(.*?)</script>', (tmp_path / "p.html").read_text("utf-8")))[1])
     place, opened = data["open"]
     assert (data["records"][place]["name"], opened) == (record["name"], head)
     back = read_trace(tmp_path / "t.safetensors")
@@ -161,19 +165,22 @@ def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path,
     assert f"head {head} of " in screen.getvalue()
 
 
-def test_json_equals_the_records_of_the_model(run, bundled: Path) -> None:
+def test_json_equals_the_records_of_the_model(run: Run, bundled: Path) -> None:
     result = json.loads(run("see", "--json", "--head", "mean", "The cat").out)
     seen = load(bundled / "translator").see("The cat")
     assert (result["model"], result["text"], result["output"]) == ("translator", "The cat", seen.output)
     (record,) = result["records"]
     expected = seen.trace["decoder.layers.1.cross_attention"]
     assert record["name"] == expected.name
-    assert (record["queries"], record["keys"]) == (list(expected.query_tokens[0]), list(expected.key_tokens[0]))
+    assert (record["queries"], record["keys"]) == (
+        list(present(expected.query_tokens)[0]),
+        list(present(expected.key_tokens)[0]),
+    )
     assert record["keys"][-1] == "<eos>"
     np.testing.assert_allclose(record["weights"], [expected.weights()[0].mean(0)], atol=1e-6)
 
 
-def test_text_from_stdin_is_saved_and_drawn(run, bundled: Path, tmp_path: Path) -> None:
+def test_text_from_stdin_is_saved_and_drawn(run: Run, bundled: Path, tmp_path: Path) -> None:
     trace, png = tmp_path / "t.safetensors", tmp_path / "p.png"
     folder = str(bundled / "translator")
     finished = run("see", "-", "--model", folder, "--save", str(trace), "--png", str(png), stdin=b"I love you\n")
@@ -187,14 +194,14 @@ def test_text_from_stdin_is_saved_and_drawn(run, bundled: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("options", [["--head", "mean"], ["--layer", "all"], ["--kind", "encoder", "--head", "1"]])
-def test_png_of_several_heads(run, tmp_path: Path, options: list[str]) -> None:
+def test_png_of_several_heads(run: Run, tmp_path: Path, options: list[str]) -> None:
     finished = run("see", "--json", "--png", str(tmp_path / "p.png"), *options)
     assert records(finished)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG")])
-def test_the_file_ending_chooses_the_format(run, tmp_path: Path, ending: str, start: bytes) -> None:
+def test_the_file_ending_chooses_the_format(run: Run, tmp_path: Path, ending: str, start: bytes) -> None:
     path = tmp_path / f"p.{ending}"
     for model in ("translator", "handmade"):
         assert run("see", "--model", model, "--png", str(path)).code == 0
@@ -202,7 +209,7 @@ def test_the_file_ending_chooses_the_format(run, tmp_path: Path, ending: str, st
 
 
 @pytest.mark.parametrize("model", ["translator", "handmade", "nowhere"])
-def test_other_file_endings_are_refused_before_a_model_runs(run, tmp_path: Path, model: str) -> None:
+def test_other_file_endings_are_refused_before_a_model_runs(run: Run, tmp_path: Path, model: str) -> None:
     wrong = (("--png", "p.jpg", "p.png"), ("--save", "s.csv", "s.safetensors"), ("--html", "h.pdf", "h.html"))
     for option, name, better in wrong:
         code, out, err = run("see", "--model", model, option, str(tmp_path / name))
@@ -212,7 +219,7 @@ def test_other_file_endings_are_refused_before_a_model_runs(run, tmp_path: Path,
 
 
 @pytest.mark.parametrize("model", ["translator", "handmade"])
-def test_a_page_is_saved_in_addition_to_the_output(run, tmp_path: Path, model: str) -> None:
+def test_a_page_is_saved_in_addition_to_the_output(run: Run, tmp_path: Path, model: str) -> None:
     page = tmp_path / "seen.html"
     shown = run("see", "--model", model, "I love you")
     code, out, err = run("see", "--model", model, "--html", str(page), "I love you")
@@ -221,7 +228,7 @@ def test_a_page_is_saved_in_addition_to_the_output(run, tmp_path: Path, model: s
     assert "love" in page.read_text(encoding="utf-8")
 
 
-def test_the_folder_of_a_run_uses_its_model(run, tmp_path: Path) -> None:
+def test_the_folder_of_a_run_uses_its_model(run: Run, tmp_path: Path) -> None:
     translator_folder(tmp_path / "model")
     (tmp_path / "recipe.toml").write_text("")
     for command in ("see", "heads", "translate"):
@@ -229,7 +236,7 @@ def test_the_folder_of_a_run_uses_its_model(run, tmp_path: Path) -> None:
         assert (by_run.code, by_run.out) == (0, by_model.out), by_run.err
 
 
-def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_png_needs_matplotlib_and_a_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = run("see", "--png", str(tmp_path / "none" / "p.png"))
     assert (code, out) == (3, "")
     assert "none" in err
@@ -262,20 +269,20 @@ def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pyt
         (["love " * 5000], 5, "one sentence"),
     ],
 )
-def test_bad_arguments_are_refused(run, arguments: list[str], code: int, message: str) -> None:
+def test_bad_arguments_are_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     finished = run("see", *arguments)
     assert (finished.code, finished.out) == (code, "")
     assert message in finished.err
     assert finished.err.count("\n") == 1
 
 
-def test_odd_text_is_harmless(run) -> None:
+def test_odd_text_is_harmless(run: Run) -> None:
     finished = run("see", "I\x1b[31m love\x07 you\u202e 😀 love\udcff")
     assert finished.code == 0
     assert not set(finished.out) & set("\x1b\x07\u202e\udcff")
 
 
-def test_json_limits_the_number_of_weights(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_limits_the_number_of_weights(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.see_command.MOST_WEIGHTS_IN_JSON", 100)
     code, out, err = run("see", "--json", "--layer", "all")
     assert (code, out) == (5, "")
@@ -283,9 +290,49 @@ def test_json_limits_the_number_of_weights(run, monkeypatch: pytest.MonkeyPatch)
     assert run("see", "--json", "--kind", "encoder", "--layer", "0", "--head", "mean").code == 0
 
 
-def test_a_model_without_a_named_head(run, tmp_path: Path) -> None:
+def test_a_model_without_a_named_head(run: Run, tmp_path: Path) -> None:
     folder = translator_folder(tmp_path / "plain", alignment_heads=[])
     assert "2 layers · 4 heads" in run("see", "--model", str(folder), "--layer", "all").out
     assert "2 layers · 4 heads" not in run("see", "--model", str(folder)).out, "one head, whole"
     found = records(run("see", "--model", str(folder), "--json", "--head", "1"))
     assert [(one["layer"], one["heads"]) for one in found] == [(0, [1]), (1, [1])]
+
+
+@pytest.mark.parametrize(("model", "text"), [("translator", "I love you"), ("poet", "床前明月光")])
+def test_silence_prints_what_the_head_does(run: Run, model: str, text: str) -> None:
+    options = ("--model", model, "--layer", "0", "--head", "1", "--silence", text)
+    told = json.loads(run("see", *options, "--json").out)
+    assert [one["written"] for one in told["silenced"]] == [token for token in told["records"][0]["written"] if token]
+    finished = run("see", *options)
+    assert finished.code == 0
+    printed = re.findall(r"(\d\.\d\d) → (\d\.\d\d)", finished.out)
+    assert 0 < len(printed) <= 5
+    for before, after in printed:
+        assert any(f"{one['before']:.2f}" == before and f"{one['after']:.2f}" == after for one in told["silenced"])
+
+
+def test_silence_sets_the_output_of_the_head_to_zero() -> None:
+    poet = load("poet")
+    seen = poet.see("床前明月光")
+    module = seen.trace[0].name
+
+    def without(head: int) -> Any:
+        def attend(q: Any, k: Any, v: Any, *, name: str, kind: Any, **options: Any) -> Any:
+            out = attend_in_model(q, k, v, name=name, kind=kind, **options)
+            return out * (np.arange(out.shape[1]) != head)[:, None, None] if name == module else out
+
+        return poet.model(np.array(seen.ids), attend=attend)[0]
+
+    for head in range(2):
+        logits = without(head)
+        for one in poet.silence(seen, module, head):
+            assert any(np.isclose(one.after, np.exp(row - np.logaddexp.reduce(row)), atol=1e-6).any() for row in logits)
+    with pytest.raises(ArgumentError, match="head=9"):
+        poet.silence(seen, module, 9)
+
+
+@pytest.mark.parametrize("options", [["--head", "all"], ["--layer", "1"], ["--head", "mean"], ["--model", "handmade"]])
+def test_silence_needs_one_head(run: Run, options: list[str]) -> None:
+    code, _, err = run("see", "--silence", *options, "I love you")
+    assert code == 2
+    assert "--silence needs" in err

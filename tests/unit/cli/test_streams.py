@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import Run
 
 from regard.cli.streams import join_words
 
@@ -124,7 +125,7 @@ def test_surrogates_that_are_not_utf_8_stay() -> None:
     assert join_words(["\udce4\udcbd\udca0"]) == "你"
 
 
-def test_json_of_a_surrogate_is_valid(run) -> None:
+def test_json_of_a_surrogate_is_valid(run: Run) -> None:
     finished = run("see", "--model", "handmade", "--json", "bad\udcff")
     assert finished.code == 0
     assert json.loads(finished.out)["text"] == "bad\udcff"

@@ -103,7 +103,7 @@ def test_a_resumed_run_prints_its_step_and_skipped_checkpoints() -> None:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_ending_has_a_message(lang: str) -> None:
-    ends = {printed(Finished(step=7, reason=why), lang=lang)[0] for why in ("steps", "patience", "already", "signal")}  # type: ignore[arg-type]
+    ends = {printed(Finished(step=7, reason=why), lang=lang)[0] for why in ("steps", "patience", "already", "signal")}
     assert len(ends) == 4
     assert all("7" in end for end in ends)
 

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import Run
+from narrowing import present
 
 from regard.language import load
 
@@ -13,20 +15,20 @@ pytestmark = pytest.mark.usefixtures("bundled")
 NO_NOTES: dict[str, list[str]] = {"unknown": [], "lost_numbers": []}
 
 
-def test_a_text_needs_no_quotes(run, bundled: Path) -> None:
+def test_a_text_needs_no_quotes(run: Run, bundled: Path) -> None:
     expected = load(bundled / "translator").translate("I love you")
     assert run("translate", "I", "love", "you") == (0, f"{expected}\n", "")
     result = json.loads(run("translate", "I love you", "--json").out)
     assert result == {"model": "translator", "text": "I love you", "output": expected, **NO_NOTES}
 
 
-def test_beams_and_another_folder(run, bundled: Path) -> None:
+def test_beams_and_another_folder(run: Run, bundled: Path) -> None:
     greedy = load(bundled / "translator").translate("The cat sat", beams=1)
     finished = run("translate", "The cat sat", "--beams", "1", "--model", str(bundled / "translator"))
     assert finished == (0, f"{greedy}\n", "")
 
 
-def test_one_output_line_for_each_input_line(run, bundled: Path) -> None:
+def test_one_output_line_for_each_input_line(run: Run, bundled: Path) -> None:
     lines = ["I love you.", "", "  ", "The cat sat on the mat.", "😀 I love you", "He went home. The cat sat!"] * 20
     code, out, err = run("translate", "-", stdin=("\ufeff" + "\r\n".join(lines)).encode())
     assert (code, err) == (0, "line 5: read as “I love you” (20 such lines in all)\n")
@@ -42,7 +44,7 @@ def test_one_output_line_for_each_input_line(run, bundled: Path) -> None:
     assert run("translate", "-") == (0, "", "")
 
 
-def test_notes_about_many_lines_are_merged(run) -> None:
+def test_notes_about_many_lines_are_merged(run: Run) -> None:
     given = "I love you.\nhe went home\nYou love 我\nthe cat sat\n我爱你\n".encode()
     code, _, err = run("translate", "-", stdin=given)
     assert code == 3
@@ -55,7 +57,7 @@ def test_notes_about_many_lines_are_merged(run) -> None:
     assert strange.startswith("第 3 行：模型 'translator' 只能读英文，不认识：我")
 
 
-def test_bad_lines_are_reported_and_the_rest_translated(run) -> None:
+def test_bad_lines_are_reported_and_the_rest_translated(run: Run) -> None:
     given = "I love you.\n我爱你\nThe cat\n😀\n".encode()
     code, out, err = run("translate", "-", stdin=given)
     first, chinese, cat, unread, end = out.split("\n")
@@ -72,7 +74,7 @@ def test_bad_lines_are_reported_and_the_rest_translated(run) -> None:
     assert err.startswith("第 2 行：")
 
 
-def test_lines_before_invalid_bytes_are_translated(run) -> None:
+def test_lines_before_invalid_bytes_are_translated(run: Run) -> None:
     code, out, err = run("translate", "-", stdin=b"I love you.\nThe cat\ncaf\xe9\nI\n")
     assert (code, out.count("\n")) == (3, 2)
     assert err == "regard: stdin is not UTF-8: byte 0xe9 at position 23; convert it, for example with iconv\n"
@@ -90,14 +92,14 @@ def test_lines_before_invalid_bytes_are_translated(run) -> None:
         (["--model", "poet", "I"], "does not translate"),
     ],
 )
-def test_bad_arguments_are_refused(run, arguments: list[str], message: str) -> None:
+def test_bad_arguments_are_refused(run: Run, arguments: list[str], message: str) -> None:
     code, out, err = run("translate", *arguments)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
 
 
-def test_five_thousand_words(run) -> None:
+def test_five_thousand_words(run: Run) -> None:
     code, out, err = run("translate", "--beams", "1", "love " * 5000)
     assert (code, err) == (0, "")
     assert out.count("\n") == 1
@@ -132,15 +134,15 @@ def test_a_closed_pipe_ends_an_endless_text(tiny_models: Path) -> None:
             stderr=subprocess.PIPE,
         ) as process,
     ):
-        endless.stdout.close()
-        assert process.stdout.readline().strip()
-        process.stdout.close()
-        assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
+        present(endless.stdout).close()
+        assert present(process.stdout).readline().strip()
+        present(process.stdout).close()
+        assert (process.wait(timeout=60), present(process.stderr).read()) == (0, b"")
         endless.kill()
 
 
 @pytest.mark.parametrize(("text", "script"), [("こんにちは", "Japanese"), ("안녕", "Korean"), ("Привет", "Cyrillic")])
-def test_another_script_is_named(run, text: str, script: str) -> None:
+def test_another_script_is_named(run: Run, text: str, script: str) -> None:
     for command in ("translate", "see", "heads"):
         finished = run(command, text)
         assert (finished.code, finished.out) == (2, "")
@@ -148,7 +150,7 @@ def test_another_script_is_named(run, text: str, script: str) -> None:
         assert "Chinese" not in finished.err
 
 
-def test_unreadable_digits_are_reported(run, bundled: Path) -> None:
+def test_unreadable_digits_are_reported(run: Run, bundled: Path) -> None:
     finished = run("translate", "The cat sat on 12 mats.")
     assert "read as “The cat sat on mats.”" in finished.err
     assert "numbers of the text are missing in the translation: 12;" in finished.err

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from regard.config import (
     to_tree,
 )
 from regard.config.transformer import SIZES
-from regard.config.tree import KINDS
+from regard.config.tree import JSON_TYPES, KINDS, Fault, TreeReader
 from regard.errors import ArgumentError, RegardError
 
 PRESETS = {f"{name} {size}": getattr(TransformerConfig, name)(size) for name, table in SIZES.items() for size in table}
@@ -73,7 +74,7 @@ def test_round_trip_of_every_kind_of_positions(positions: Positions | None) -> N
 
 
 def test_every_kind_has_a_name() -> None:
-    assert set(KINDS.values()) == set((Positions | Scaling).__args__)  # type: ignore[attr-defined]
+    assert set(KINDS.values()) == set((Positions | Scaling).__args__)
 
 
 def test_a_tuple_of_windows_is_a_list() -> None:
@@ -196,3 +197,50 @@ def test_any_value_anywhere_gives_a_config_or_a_regard_error(path: str, value: A
         error.text("zh")
     else:
         assert from_tree(to_tree(config)) == config
+
+
+# --- any dataclass -----------------------------------------------------------------------------------------
+
+
+class FaultError(RegardError):
+    """Carries the fault itself."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    sizes: tuple[int, int] = (1, 1)
+    colour: Literal["red", "blue"] | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+READER = TreeReader(error=FaultError, type_names=JSON_TYPES, largest=100)
+
+
+def test_missing_keys_take_the_default_or_the_value_of_the_base() -> None:
+    assert READER.table({"name": "a"}, Part, "") == Part("a")
+    base = Part("a", (2, 3), "red")
+    assert READER.table({"colour": None}, Part, "", base) == Part("a", (2, 3))
+    tree = {"name": "b", "sizes": [4, 5], "colour": "blue", "counts": {"x": 6}}
+    assert READER.table(tree, Part, "") == Part("b", (4, 5), "blue", {"x": 6})
+
+
+@pytest.mark.parametrize(
+    ("tree", "fault"),
+    [
+        (5, Fault("type", "part", "int", ["object"])),
+        ({"sizes": [1, 2]}, Fault("missing", "part", ["sizes"], ["name"])),
+        ({"name": "a", "size": 1}, Fault("unknown", "part", ["size"], ["name", "sizes", "colour", "counts"])),
+        ({"name": "a", "sizes": [1]}, Fault("count", "part.sizes", 1, 2)),
+        ({"name": "a", "sizes": [1, 101]}, Fault("large", "part.sizes[1]", 101, 100)),
+        ({"name": "a", "colour": "green"}, Fault("choice", "part.colour", "green", ("red", "blue"))),
+        ({"name": "a", "counts": {"x": "1"}}, Fault("type", "part.counts.x", "'1'", ["int"])),
+    ],
+)
+def test_every_fault_has_its_place_and_what_was_wanted(tree: Any, fault: Fault) -> None:
+    with pytest.raises(FaultError) as caught:
+        READER.table(tree, Part, "part")
+    assert caught.value.fault == fault

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrowing import three
 
 from regard import Mask, See, attend, backends
 from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError
@@ -166,14 +167,14 @@ def test_wrong_arguments_raise_a_regard_error(name: str) -> None:
 def test_wrong_torch_masks_raise_the_same_errors(name: str) -> None:
     kind, key, arrays, options, _ = WRONG[name]
     with pytest.raises(kind) as caught:
-        attend(*map(torch.from_numpy, arrays), mask=torch.from_numpy(options["mask"]))
+        attend(*three(map(torch.from_numpy, arrays)), mask=torch.from_numpy(options["mask"]))
     assert caught.value.key == key
 
 
 def test_mask_of_the_other_array_type_is_accepted() -> None:
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal((1, 2, 3, 4)) for _ in range(3)]
-    tensors = [torch.from_numpy(a) for a in arrays]
+    arrays = three(rng.standard_normal((1, 2, 3, 4)) for _ in range(3))
+    tensors = three(torch.from_numpy(a) for a in arrays)
     mask = np.tri(3, dtype=bool)
     right = attend(*arrays, mask=mask)
     np.testing.assert_allclose(attend(*tensors, mask=mask).numpy(), right, atol=1e-12)
@@ -188,19 +189,19 @@ def test_array_subclasses_are_accepted() -> None:
             raise AssertionError("reshape of the subclass was called")
 
     x = np.eye(3)
-    found = attend(*(x.view(Flat) for _ in range(3)))
+    found = attend(*three(x.view(Flat) for _ in range(3)))
     assert type(found) is np.ndarray
     np.testing.assert_array_equal(found, attend(x, x, x))
 
 
 def test_inputs_are_not_modified() -> None:
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal((1, 2, 5, 4)).astype(np.float32) for _ in range(3)]
+    arrays = three(rng.standard_normal((1, 2, 5, 4)).astype(np.float32) for _ in range(3))
     arrays[1][0, 0, 4] = np.nan
     copies = [a.copy() for a in arrays]
     mask = np.tri(5, dtype=bool)
     attend(*arrays, mask=mask, see=See(entropy=True, received=True, top=2, qk=True))
-    tensors = [torch.from_numpy(a) for a in arrays]
+    tensors = three(torch.from_numpy(a) for a in arrays)
     attend(*tensors, mask=mask, see=See(entropy=True, received=True, top=2, qk=True))
     attend(*tensors, mask=mask)
     for array, copy in zip(arrays, copies, strict=True):
@@ -211,6 +212,6 @@ def test_inputs_are_not_modified() -> None:
 @pytest.mark.parametrize("axes", [2, 3, 4, 5])
 def test_all_zero_additive_mask_masks_nothing(axes: int) -> None:
     shape = (2, 3, 2, 5, 4)[-axes:]
-    arrays = [np.random.default_rng(0).standard_normal(shape) for _ in range(3)]
+    arrays = three(np.random.default_rng(0).standard_normal(shape) for _ in range(3))
     mask = Mask.from_additive(np.zeros((5, 5)))
     np.testing.assert_allclose(attend(*arrays, mask=mask), attend(*arrays), atol=1e-12)

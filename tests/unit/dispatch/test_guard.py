@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrowing import Three, three
 from tolerances import assert_close
 
 from regard import Mask, See, attend
 from regard.arrays import Array, to_numpy
+from regard.attention_call import AttentionCall
 from regard.dispatch import overflow
-from regard.dispatch.call import AttentionCall
 
 IDS = np.array([3, 3, 1, 1, 3, 1, 1, 3])
 MASKS = {
@@ -34,10 +35,10 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return shapes
 
 
-def with_bad_values(places: dict[str, float]) -> list[np.ndarray]:
+def with_bad_values(places: dict[str, float]) -> Three[np.ndarray]:
     """q, k and v of 4 query heads and 2 key/value heads, with the given value at one place of the named arrays."""
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal((2, heads, 8, 4)).astype("f4") for heads in (4, 2, 2)]
+    arrays = three(rng.standard_normal((2, heads, 8, 4)).astype("f4") for heads in (4, 2, 2))
     for name, value in places.items():
         arrays["qkv".index(name)][1, 1, 3, 2] = value
     return arrays
@@ -61,7 +62,7 @@ def test_mask_is_evaluated_at_most_once(
 ) -> None:
     if kind == "as on a GPU":  # where values may not be read
         monkeypatch.setattr(overflow, "may_branch", lambda _: False)
-    arrays = [x if kind == "numpy" else torch.from_numpy(x) for x in with_bad_values(places)]
+    arrays = three(x if kind == "numpy" else torch.from_numpy(x) for x in with_bad_values(places))
     attend(*arrays, mask=MASKS[mask], see=see)
     bad = [
         value for value in places.values() if kind == "torch" or not np.isfinite(value)
@@ -76,7 +77,7 @@ def test_only_queries_that_see_a_bad_key_become_nan(mask: str, kind: str) -> Non
     """Something bad and something huge in one call."""
     convert = np.asarray if kind == "numpy" else torch.from_numpy
     allowed = np.broadcast_to(MASKS[mask].dense(8, 8), (1, 1, 8, 8))[0, 0]
-    clean = attend(*map(convert, with_bad_values({})), mask=MASKS[mask])
+    clean = attend(*three(map(convert, with_bad_values({}))), mask=MASKS[mask])
     q, k, v = with_bad_values({"k": np.nan})
     v[1, 1, 4] = 1e30
     out, record = attend(convert(q), convert(k), convert(v), mask=MASKS[mask], see=See(map=None, lse=True))
@@ -99,8 +100,8 @@ def test_compiled_call_with_segments_ignores_masked_nan() -> None:
     torch.compiler.reset()
     try:
         compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-        clean = compiled(*map(torch.from_numpy, with_bad_values({})), ids)
-        out = compiled(*map(torch.from_numpy, with_bad_values({"v": np.nan})), ids)
+        clean = compiled(*three(map(torch.from_numpy, with_bad_values({}))), ids)
+        out = compiled(*three(map(torch.from_numpy, with_bad_values({"v": np.nan}))), ids)
     finally:
         torch.compiler.reset()
     affected = torch.zeros(2, 4, 8, dtype=torch.bool)

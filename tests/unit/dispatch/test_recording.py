@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from narrowing import present, three
 from tolerances import assert_close
 
 from regard import Mask, See, attend, reference
 from regard.arrays import Array
+from regard.attention_call import make_call
 from regard.dispatch import backend_choice, observation, recording, torch_backends
-from regard.dispatch.call import make_call
 from regard.errors import TooLargeError
 
 
@@ -32,9 +33,9 @@ def test_later_changes_of_inputs_do_not_change_a_record(kind: str) -> None:
 def test_changing_the_lse_does_not_change_gradients() -> None:
     q, k, v = (torch.randn(1, 2, 5, 4, requires_grad=True) for _ in range(3))
     out, record = attend(q, k, v, see=See(map=2))
-    record.lse.add_(1)
+    present(record.lse).add_(1)
     out.sum().backward()
-    again = [x.detach().clone().requires_grad_() for x in (q, k, v)]
+    again = three(x.detach().clone().requires_grad_() for x in (q, k, v))
     attend(*again).sum().backward()
     for one, other in zip((q, k, v), again, strict=True):
         assert_close(one.grad, other.grad, "gradient")
@@ -50,12 +51,12 @@ def test_weights_that_do_not_fit_are_refused() -> None:
 
 def test_record_and_scratch_must_fit_in_gpu_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Free GPU memory is a stub here; the temporary memory of a backend is counted, too."""
-    x = torch.zeros(1, 300, 256, 1)  # its map has 75 MiB
+    x = torch.zeros(1, 300, 256, 1)  # its map has 75 MiB, its LSE 0.3 MiB
     call = make_call(x, x, x, see=See())
     for module in (recording, torch_backends):
         monkeypatch.setattr(module, "free_gpu_bytes", lambda one: {id(x): 100 * 2**20}.get(id(one)))
     recording.require_memory_for(call)
-    with pytest.raises(TooLargeError, match=r"would take 101.0 MiB, and 100.0 MiB are free"):
+    with pytest.raises(TooLargeError, match=r"would take 101.3 MiB, and 100.0 MiB are free"):
         recording.require_memory_for(call, scratch=26 * 2**20)
     with pytest.raises(TooLargeError, match=r"need 225.0 MiB, and 100.0 MiB are free"):
         attend(x, x, x, see=See(), backend="eager")
@@ -96,7 +97,7 @@ def test_bias_of_minus_infinity_masks(backend: str) -> None:
     bias[3] = -np.inf
     kind = "numpy" if backend in ("blocked", "reference") else "torch"
     see = See(map=2, entropy=True, received=True)
-    out, record = attend(*(same(x, kind) for x in (q, k, v)), bias=same(bias, kind), see=see, backend=backend)
+    out, record = attend(*three(same(x, kind) for x in (q, k, v)), bias=same(bias, kind), see=see, backend=backend)
     scores = reference.attention_scores(q, k, bias=bias)
     right = reference.statistics_of(reference.softmax(scores), reference.log_sum_exp(scores), see)
     assert (out[:, :, 3] == 0).all()
@@ -107,9 +108,9 @@ def test_bias_of_minus_infinity_masks(backend: str) -> None:
 def test_other_byte_orders_are_computed_in_full_precision() -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
-    out, record = attend(*(x.astype(">f8") for x in (q, k, v)), see=See())
+    out, record = attend(*three(x.astype(">f8") for x in (q, k, v)), see=See())
     assert_close(out.astype(np.float64), reference.scaled_dot_product_attention(q, k, v)[0])
-    assert record.lse.dtype == np.float64
+    assert present(record.lse).dtype == np.float64
 
 
 def test_overflow_is_silent_where_the_reference_is() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrowing import Three, present, three
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from regard import Mask, See, attend, backends
 from regard.errors import ArgumentError, BackendError
 from regard.messages import use_language
 
-SEE = See(map=3, entropy=True, received=True, top=2, distance=True, differentiable=True)
+SEE = See(map=3, max_score=True, entropy=True, received=True, top=2, distance=True, differentiable=True)
 FIELDS = ("map", "lse", "entropy")
 MASKS = {
     "full": None,
@@ -21,9 +22,9 @@ MASKS = {
 }
 
 
-def leaves(T: int = 5, *, dtype: Any = torch.float64) -> list[Tensor]:
+def leaves(T: int = 5, *, dtype: Any = torch.float64) -> Three[Tensor]:
     make = torch.Generator().manual_seed(0)
-    return [torch.randn(1, 2, T, 3, generator=make, dtype=dtype).requires_grad_() for _ in range(3)]
+    return three(torch.randn(1, 2, T, 3, generator=make, dtype=dtype).requires_grad_() for _ in range(3))
 
 
 def statistics_with_gradients(record: Any) -> tuple[Tensor, ...]:
@@ -33,9 +34,9 @@ def statistics_with_gradients(record: Any) -> tuple[Tensor, ...]:
 @pytest.mark.parametrize("softcap", [None, 2.0])
 @pytest.mark.parametrize("name", MASKS)
 def test_gradients_match_finite_differences(name: str, softcap: float | None) -> None:
-    def statistics(*xs: Tensor) -> tuple[Tensor, ...]:
+    def statistics(q: Tensor, k: Tensor) -> tuple[Tensor, ...]:
         return statistics_with_gradients(
-            attend(*xs, leaves()[2].detach(), mask=MASKS[name], softcap=softcap, see=SEE)[1]
+            attend(q, k, leaves()[2].detach(), mask=MASKS[name], softcap=softcap, see=SEE)[1]
         )
 
     assert torch.autograd.gradcheck(statistics, leaves()[:2])
@@ -55,7 +56,7 @@ def test_large_scores_keep_their_precision() -> None:
     q, k, v = (x.detach().float() * 20 for x in leaves())
     _, found = attend(q, k, v, see=SEE, backend="eager")
     _, right = attend(q.double(), k.double(), v.double(), see=SEE)
-    assert right.lse.abs().max() > 400
+    assert present(right.lse).abs().max() > 400
     assert_close(found.entropy, right.entropy, "statistic", "float32")
 
 
@@ -67,7 +68,7 @@ def test_masked_nan_and_inf_reach_no_gradient(garbage: float) -> None:
             for x in xs[1:]:
                 x.data[:, :, -1] = last
         out, record = attend(*xs, mask=Mask.causal(), see=See(map=5, entropy=True, differentiable=True))
-        total = sum(x[:, :, :-1].square().sum() for x in (out, record.map, record.lse, record.entropy))
+        total = sum(present(x)[:, :, :-1].square().sum() for x in (out, record.map, record.lse, record.entropy))
         return list(torch.autograd.grad(total, xs))
 
     for found, clean in zip(gradients(garbage), gradients(None), strict=True):
@@ -78,10 +79,10 @@ def test_masked_nan_and_inf_reach_no_gradient(garbage: float) -> None:
 def test_no_queries_or_no_keys(T: int, S: int) -> None:
     q, k = torch.zeros(1, 2, T, 3, requires_grad=True), torch.zeros(1, 2, S, 3)
     _, record = attend(q, k, k, see=SEE)
-    assert record.entropy.tolist() == torch.zeros(1, 2, T).tolist()
-    assert (record.lse == -torch.inf).all()
-    (record.map.sum() + record.entropy.sum()).backward()
-    assert (q.grad == 0).all()
+    assert present(record.entropy).tolist() == torch.zeros(1, 2, T).tolist()
+    assert (present(record.lse) == -torch.inf).all()
+    (present(record.map).sum() + present(record.entropy).sum()).backward()
+    assert (present(q.grad) == 0).all()
 
 
 def test_backends_report_who_computes_these_gradients() -> None:
@@ -113,8 +114,8 @@ def test_numpy_arrays_are_refused() -> None:
 
 def test_kept_tensors_hold_no_graph() -> None:
     _, record = attend(*leaves(), see=See(qk=True, differentiable=True))
-    assert record.lse.requires_grad
-    assert not any(record.kept[name].requires_grad for name in ("q", "k", "lse"))
+    assert present(record.lse).requires_grad
+    assert not any(x.requires_grad for x in present(record.exact).arrays)
     assert not record.weights().requires_grad
 
 
@@ -125,5 +126,5 @@ def test_bad_key_of_later_queries_leaves_earlier_gradients_finite(bad: float) ->
     q, k, v = (x.requires_grad_() for x in (q, k, v))
     out, record = attend(q, k, v, mask=Mask.causal(), see=See(map=8, entropy=True, differentiable=True))
     for one in (out, record.map, record.entropy, record.lse):
-        gradients = torch.autograd.grad(one[:, :, :5].square().sum(), (q, k), retain_graph=True)
+        gradients = torch.autograd.grad(present(one)[:, :, :5].square().sum(), (q, k), retain_graph=True)
         assert all(x.isfinite().all() for x in gradients)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from regard.errors import ArgumentError, FileError
 from regard.evaluation.alignment import (
     Aligned,
     Head,
-    Link,
     RowChoice,
     alignment_error_rate,
     best_heads,
@@ -26,6 +26,8 @@ from regard.evaluation.alignment import (
     read_aligned,
     word_weights,
 )
+from regard.records import Kind
+from regard.text.word_links import Link
 from regard.trace import Trace
 
 
@@ -136,11 +138,11 @@ def test_error_rate_is_over_all_links() -> None:
 # --- heads ------------------------------------------------------------------------------------------------
 
 
-def attention(pair: Aligned, *heads: list[int], tokens: bool = True, kind: str = "cross") -> Trace:
+def attention(pair: Aligned, *heads: list[int], tokens: bool = True, kind: Kind = "cross") -> Trace:
     """A layer whose heads attend, row by row from <bos> on, to one of the words or (the last) to <eos>."""
     queries, keys = ["<bos>", *pair.target], [*pair.source, "<eos>"]
     weights = np.eye(len(keys))[np.array(heads)]  # H T S
-    labels = {"queries": queries, "keys": keys} if tokens else {}
+    labels: dict[str, Any] = {"queries": queries, "keys": keys} if tokens else {}
     return Trace.from_weights(weights, **labels, name="decoder.layers.0.cross_attention", kind=kind)
 
 
@@ -163,7 +165,7 @@ def test_heads_are_ranked_over_all_pairs() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"tokens": False}, {"kind": "decoder"}], ids=["no tokens", "no cross-attention"])
-def test_trace_without_labels_or_cross_attention_raises(changes: dict[str, object]) -> None:
+def test_trace_without_labels_or_cross_attention_raises(changes: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=r"'I love you\.' has no cross-attention with token labels"):
         best_heads([(LOVE, attention(LOVE, [4] * 5, **changes))])
 

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -119,7 +120,7 @@ def test_empty_hypotheses_score_zero() -> None:
 
 
 @pytest.mark.parametrize("count", [paper_bleu, sacre_bleu, chrf])
-def test_invalid_input_raises(count) -> None:
+def test_invalid_input_raises(count: Callable[..., Score]) -> None:
     with pytest.raises(ArgumentError, match="2 hypotheses and 1 lines of references"):
         count(["a", "b"], ["a"])
     with pytest.raises(ArgumentError, match="nothing to score"):

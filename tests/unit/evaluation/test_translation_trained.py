@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from models import CONFIGS, random_weights, torch_model
@@ -43,7 +44,8 @@ def test_target_language_of_a_model(tmp_path: Path) -> None:
     place = translator_folder(tmp_path / "model")
     assert read_trained(place).language == "zh"
     settings = place / "generation_config.json"
-    for other in ({"target_language": 3}, {}, []):
+    others: tuple[Any, ...] = ({"target_language": 3}, {}, [])
+    for other in others:
         settings.write_text(json.dumps(other))
         assert read_trained(place).language is None
     settings.unlink()

@@ -1,6 +1,7 @@
 """`linear_rows` equals `F.linear` for all sizes, and uses bands only where they are faster."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -33,7 +34,12 @@ def test_it_equals_linear(threads: int, lead: tuple[int, ...], rows: int) -> Non
 def test_bands_are_used_only_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
     by_bands = linear_few_rows._linear_by_bands
-    monkeypatch.setattr(linear_few_rows, "_linear_by_bands", lambda *args: taken.append(args) or by_bands(*args))
+
+    def counted(*args: Any) -> Any:
+        taken.append(args)
+        return by_bands(*args)
+
+    monkeypatch.setattr(linear_few_rows, "_linear_by_bands", counted)
     monkeypatch.setattr(linear_few_rows, "_threads", lambda: 2)
     x, weight = torch.randn(1, 1, 256), torch.randn(256, 256)
     with torch.no_grad():

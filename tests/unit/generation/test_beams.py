@@ -18,7 +18,8 @@ penalties = st.sampled_from([-1.5, 0.0, 0.6, 1.0, 2.0])
 
 def everything(model: Any, prompt: list[int], max_new: int, penalty: float) -> list[Beam]:
     """Every possible text, best first."""
-    found, open_ = [], [([], 0.0)]
+    found: list[Beam] = []
+    open_: list[tuple[list[int], float]] = [([], 0.0)]
     for length in range(1, max_new + 1):
         longer = []
         for ids, total in open_:
@@ -130,8 +131,8 @@ def gpt2() -> Any:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": 12, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
-    special = {"bos_token_id": 1, "eos_token_id": 3, "pad_token_id": 0}
+    sizes: dict[str, Any] = {"vocab_size": 12, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
+    special: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": 3, "pad_token_id": 0}
     return GPT2LMHeadModel(GPT2Config(**sizes, **special, initializer_range=0.6)).eval()
 
 

@@ -229,7 +229,8 @@ def test_invalid_arguments_do_not_change_a_session(
     for call in (generate, stream):
         with pytest.raises(ArgumentError, match=message):
             call(session, prompts, **{"max_new": 1, **options})
-    assert session.ids == session.decoding.steps == []
+    decoding: Any = session.decoding
+    assert session.ids == decoding.steps == []
 
 
 def test_model_with_any_option_receives_it(toy: Any) -> None:

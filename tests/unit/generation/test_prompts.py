@@ -73,8 +73,8 @@ def test_special_ids_of_all_types() -> None:
     assert special_ids(None, "eos", 5) == ()
     assert special_ids(4, "eos", 5) == (4,)
     assert special_ids([1, np.int64(2)], "eos", 5) == (1, 2)
-    assert special_ids(torch.tensor([1, 2]), "eos", 5) == special_ids({1: 0, 2: 0}, "eos", 5) == (1, 2)  # type: ignore[arg-type]
-    assert special_ids(torch.tensor(3), "eos", 5) == (3,)  # type: ignore[arg-type]
+    assert special_ids(torch.tensor([1, 2]), "eos", 5) == special_ids({1: 0, 2: 0}, "eos", 5) == (1, 2)
+    assert special_ids(torch.tensor(3), "eos", 5) == (3,)
 
 
 def test_message_in_chinese() -> None:

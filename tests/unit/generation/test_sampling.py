@@ -24,7 +24,7 @@ def logits(seed: int, *shape: int) -> np.ndarray:
 def by_hugging_face(scores: np.ndarray, ids: np.ndarray, how: Sampling) -> np.ndarray:
     from transformers.generation import logits_process as hf
 
-    chain = [hf.TemperatureLogitsWarper(float(how.temperature))]
+    chain: list[Any] = [hf.TemperatureLogitsWarper(float(how.temperature))]
     if how.repetition_penalty is not None:
         chain.insert(0, hf.RepetitionPenaltyLogitsProcessor(how.repetition_penalty))
     if how.top_k is not None:
@@ -33,7 +33,8 @@ def by_hugging_face(scores: np.ndarray, ids: np.ndarray, how: Sampling) -> np.nd
         chain.append(hf.TopPLogitsWarper(how.top_p))
     if how.min_p is not None:
         chain.append(hf.MinPLogitsWarper(how.min_p))
-    processed = hf.LogitsProcessorList(chain)(torch.as_tensor(ids), torch.as_tensor(scores))
+    process: Any = hf.LogitsProcessorList(chain)
+    processed = process(torch.as_tensor(ids), torch.as_tensor(scores))
     return processed.softmax(-1).numpy()
 
 

@@ -17,9 +17,11 @@ import torch
 import triton
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import Three, present, three
 from torch import Tensor
 
 from benchmarks.without_gpu import PROCESSORS, Kernel, compile_only
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper, pooling
 from regard.kernels.triton.hopper import bins, launch, unaligned_bins
@@ -57,8 +59,8 @@ FULL, CAUSAL = MaskBands(), MaskBands(right=0)
 
 def tensors(
     T: int, S: int, E: int = 64, *, H: int = 4, G: int = 4, dtype: torch.dtype = torch.bfloat16
-) -> list[Tensor]:
-    return [torch.zeros(shape, dtype=dtype) for shape in ((1, H, T, E), (1, G, S, E), (1, G, S, E))]
+) -> Three[Tensor]:
+    return three(torch.zeros(shape, dtype=dtype) for shape in ((1, H, T, E), (1, G, S, E), (1, G, S, E)))
 
 
 def bins_of(T: int, S: int, height: int, width: int) -> Bins:
@@ -82,23 +84,25 @@ def compiled() -> Iterator[list[Any]]:
 
 def forward(q: Tensor, k: Tensor, v: Tensor, bands: MaskBands, request: ForwardRequest) -> None:
     """A supported call, with tensors for the requested statistics."""
-    assert launch.supports(q, k, v, bands=bands, scale=0.1, softcap=None, bins=request.bins)
-    launch.forward(q, k, v, bands, allocate_result(request, q, v), scale=0.1, request=request)
+    call = AttentionCall(q, k, v, scale=0.1)
+    assert launch.supports(call, bands, request.bins, with_values=True)
+    launch.forward(call, bands, request, allocate_result(request, q, v))
 
 
 def second(work: str, q: Tensor, k: Tensor, bands: MaskBands, request: ForwardRequest) -> None:
     """A second pass of a supported call."""
-    assert launch.supports(q, k, bands=bands, scale=0.1, softcap=None, bins=request.bins)
+    call = AttentionCall(q, k, k, scale=0.1)
+    assert launch.supports(call, bands, request.bins)
     lse = torch.zeros(q.shape[:3])
     if work == "map":
         assert request.bins is not None
-        launch.map_of(q, k, lse, bands, scale=0.1, bins=request.bins)
+        launch.map_of(call, bands, lse, request.bins)
     elif work == "received":
-        launch.received_of(q, k, lse, bands, scale=0.1)
+        launch.received_of(call, bands, lse)
     elif work == "thresholds":
-        launch.thresholds_of(q, k, bands, top=request.top)
+        launch.thresholds_of(call, bands, request.top)
     else:
-        assert [first for first, _ in launch.candidates_of(q, k, lse, bands)] == [0]
+        assert [first for first, _ in launch.candidates_of(call, bands, lse)] == [0]
 
 
 def assert_compiled(kernels: list[Any], dtype: torch.dtype) -> None:
@@ -122,7 +126,7 @@ class Variant(NamedTuple):
     G: int = 4
     dtype: torch.dtype = torch.bfloat16
 
-    def tensors(self) -> list[Tensor]:
+    def tensors(self) -> Three[Tensor]:
         return tensors(self.T, self.S, self.E, H=self.H, G=self.G, dtype=self.dtype)
 
 
@@ -132,12 +136,12 @@ UNALIGNED, SMALL = bins_of(512, 512, 79, 79), bins_of(512, 512, 20, 24)
 # a compile-time constant in Triton, which makes another kernel: one head, one key, one bin, an edge of one.
 FORWARD = {
     "no statistics": Variant(64, FULL, dtype=torch.float16),
-    "wide bins": Variant(128, CAUSAL, ForwardRequest(entropy=True, bins=WIDE), H=8, G=2),
+    "wide bins": Variant(128, CAUSAL, ForwardRequest(maximum=True, entropy=True, bins=WIDE), H=8, G=2),
     "narrow bins": Variant(64, FULL, ForwardRequest(bins=NARROW), H=8, G=2),
     "one key": Variant(128, FULL, ForwardRequest(lse=True), S=1, H=1, G=1, dtype=torch.float16),
     "one bin": Variant(64, MaskBands(right=1), ForwardRequest(entropy=True, bins=ONE), 64, 64, H=1, G=1),
     "a threshold": Variant(128, CAUSAL, ForwardRequest(entropy=True, bins=NARROW, top=8), H=8, G=2),
-    "unaligned bins": Variant(64, CAUSAL, ForwardRequest(bins=UNALIGNED), H=8, G=2),
+    "unaligned bins": Variant(64, CAUSAL, ForwardRequest(maximum=True, bins=UNALIGNED), H=8, G=2),
     "small unaligned bins": Variant(128, FULL, ForwardRequest(entropy=True, bins=SMALL, top=8), dtype=torch.float16),
 }
 SECOND_PASSES = {
@@ -207,13 +211,22 @@ def test_a_config_fits_on_a_processor(E: int, bins: Bins | None) -> None:
 
 # --- supported calls --------------------------------------------------------------------------------------------
 
-PLAIN: dict[str, Any] = {"bands": FULL, "scale": 0.1, "softcap": None, "bins": None}
+
+def is_supported(
+    *x: Tensor,
+    with_values: bool = True,
+    bands: MaskBands = FULL,
+    bins: Bins | None = None,
+    scale: float = 0.1,
+    softcap: float | None = None,
+) -> bool:
+    return launch.supports(AttentionCall(*three(x), scale=scale, softcap=softcap), bands, bins, with_values=with_values)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["without values", "with values"])
-def test_supported_calls(count: int) -> None:
+@pytest.mark.parametrize("with_values", [False, True], ids=["without values", "with values"])
+def test_supported_calls(with_values: bool) -> None:
     def supports(*x: Tensor, **different: Any) -> bool:
-        return launch.supports(*x[:count], **PLAIN | different)
+        return is_supported(*x, with_values=with_values, **different)
 
     for E in (64, 128):
         for dtype in (torch.bfloat16, torch.float16):
@@ -240,9 +253,9 @@ def test_supported_calls(count: int) -> None:
 )
 def test_unsupported_options(different: dict[str, Any]) -> None:
     x = tensors(100, 100)
-    assert launch.supports(*x, **PLAIN)
-    assert not launch.supports(*x, **PLAIN | different)
-    assert not launch.supports(*x[:2], **PLAIN | different)
+    assert is_supported(*x)
+    assert not is_supported(*x, **different)
+    assert not is_supported(*x, **different, with_values=False)
 
 
 def test_unsupported_tensors() -> None:
@@ -259,7 +272,7 @@ def test_unsupported_tensors() -> None:
         (q, k[:, :1].expand(-1, 4, -1, -1), v),
         (q, k, two_bytes_on),
     ):
-        assert not launch.supports(*case, **PLAIN), [(x.shape, x.stride(), x.dtype) for x in case]
+        assert not is_supported(*case), [(x.shape, x.stride(), x.dtype) for x in case]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +320,7 @@ def in_python(function: Any, programs: int = 1, own: int = 0) -> Callable[..., A
 def args_for(
     T: int, S: int, *, heads: int = 1, first: int = 0, heads_together: int = HEADS_TOGETHER, edge: int = 0
 ) -> HopperArguments:
-    return HopperArguments(first, heads, heads_together, heads, 1, T, S, edge, 1.0, None, None, None, None, None)
+    return HopperArguments(first, heads, heads_together, heads, 1, T, S, edge, 1.0, None, None, None, None, None, None)
 
 
 @given(
@@ -385,7 +398,9 @@ def run_assembly(program: str, operands: list[float]) -> list[float]:
     """The first four operands after a piece of assembly; interprets the few PTX instructions it uses."""
     names: dict[str, float] = {f"${i}": number for i, number in enumerate(operands)}
     for statement in program.strip("{}").replace("\n", " ").split(";"):
-        *guard, name, arguments = re.fullmatch(r"\s*(?:@(!?)above )?([a-z0-9.]*) ?(.*)", statement, re.S).groups()
+        *guard, name, arguments = present(
+            re.fullmatch(r"\s*(?:@(!?)above )?([a-z0-9.]*) ?(.*)", statement, re.S)
+        ).groups()
         into, *given = arguments.split(", ") if name in ("mov.f32", "add.f32", "setp.le.s32") else ("",)
         if guard[0] is not None and bool(names["above"]) == (guard[0] == "!"):
             continue
@@ -473,7 +488,7 @@ def test_sums_of_unaligned_bins_of_queries(T: int, height: int, consumers: int, 
     strips_per_head = map_bins.R if is_whole else max_strips(T, map_bins, ROWS)
     strips = np.full(strips_per_head * C, np.nan)
 
-    def store(places: Numbers, x: Numbers, mask: Numbers) -> None:
+    def store(places: np.ndarray, x: np.ndarray, mask: np.ndarray) -> None:
         places, x, mask = np.broadcast_arrays(places, x, mask)
         strips[places[mask]] = x[mask]
 
@@ -585,9 +600,9 @@ def test_heads_are_launched_one_by_one_if_the_cache_is_too_small(
     monkeypatch.setattr(launch, "forward_kernel", kernel)
     monkeypatch.setattr(launch, "sum_strips", lambda *arguments: written.append(arguments[-1].data_ptr()))
     monkeypatch.setattr(launch, "MIN_WAVES", 0)
-    x = [torch.cat([one, one]) for one in tensors(512, 512, H=4, G=2)]
+    x = three(torch.cat([one, one]) for one in tensors(512, 512, H=4, G=2))
     one_head = 2 * x[1][0, 0].nbytes
-    request = ForwardRequest(lse=True, entropy=True, bins=bins, top=8)
+    request = ForwardRequest(lse=True, maximum=True, entropy=True, bins=bins, top=8)
     monkeypatch.setattr(launch, "L2_BYTES", one_head)
     forward(*x, CAUSAL, request)
     assert [(args.first, args.heads) for args, *_ in launched] == [(0, 8)]
@@ -600,7 +615,7 @@ def test_heads_are_launched_one_by_one_if_the_cache_is_too_small(
     def steps(*places: int) -> list[int]:
         return [place - places[0] for place in places]
 
-    for name in ("lse", "entropy", "threshold"):
+    for name in ("lse", "maximum", "entropy", "threshold"):
         assert steps(*(getattr(args, name).data_ptr() for args, *_ in launched)) == [512 * 4 * h for h in range(8)]
     for at, group_size in enumerate((1, 1, 2, 2)):
         places = ((args.out, *rest)[at].data_ptr() for args, *rest in launched)
@@ -621,11 +636,10 @@ def test_a_head_is_launched_alone_only_if_it_fills_the_processors(
     filling = PROCESSORS * MIN_WAVES * rows
     for T, alone in ((64, False), (filling - rows, False), (filling - rows + 1, True)):
         launched.clear()
-        x = [one.to("meta") for one in tensors(64, 64)]
+        x = three(one.to("meta") for one in tensors(64, 64))
         q = x[0][:, :, :1].expand(-1, -1, T, -1)
-        launch.forward(
-            q, *x[1:], FULL, ForwardResult(out=torch.empty(q.shape, device="meta")), scale=0.1, request=ForwardRequest()
-        )
+        result = ForwardResult(out=torch.empty(q.shape, device="meta"))
+        launch.forward(AttentionCall(q, *x[1:], scale=0.1), FULL, ForwardRequest(), result)
         assert launched == ([1] * 4 if alone else [4])
 
 

@@ -7,21 +7,24 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present
 from strategies import Call, calls
 from tolerances import assert_close
 
 from regard import Mask, See, reference
+from regard.attention_call import AttentionCall
 from regard.dispatch import observation
 from regard.dispatch.observation import observe_attention
 from regard.kernels.chunked import observe as module
 from regard.kernels.chunked.observe import observe
 from regard.records import Record
 
-EVERYTHING = See(map=3, entropy=True, received=True, top=2, distance=True, qk=True)
+EVERYTHING = See(map=3, max_score=True, entropy=True, received=True, top=2, distance=True, qk=True)
 SEES = st.builds(
     See,
     map=st.sampled_from((1, 2, 3, 256, None)),
     lse=st.booleans(),
+    max_score=st.booleans(),
     entropy=st.booleans(),
     received=st.booleans(),
     top=st.sampled_from((None, 1, 3, 100)),
@@ -34,7 +37,7 @@ SEES = st.builds(
 def check(record: Record, weights: np.ndarray, lse: np.ndarray, see: See, dtype: str = "float64") -> None:
     """Every field against the definition."""
     right = reference.statistics_of(weights, lse, see)
-    for name in ("map", "entropy", "received", "sink", "distance"):
+    for name in ("map", "max_score", "entropy", "received", "sink", "distance"):
         found, wanted = getattr(record, name), getattr(right, name)
         assert (found is None) == (wanted is None), name
         if found is not None:
@@ -108,11 +111,11 @@ def test_one_row_and_many_keys_that_are_not_contiguous(heads: tuple[int, int]) -
 @pytest.mark.parametrize(("T", "S"), [(0, 3), (3, 0), (0, 0)])
 def test_without_queries_or_keys(T: int, S: int) -> None:
     q, k = torch.zeros(1, 2, T, 4), torch.zeros(1, 2, S, 4)
-    found = observe(q, k, scale=1.0, see=EVERYTHING)
-    assert found.lse.eq(-torch.inf).all()
-    assert found.sink.eq(0).all()
-    assert found.distance.eq(0).all()
-    assert found.distance.shape == reference.distance(np.zeros((1, 2, T, S))).shape
+    found = observe(AttentionCall(q, k, k, 1.0, see=EVERYTHING))
+    assert present(found.lse).eq(-torch.inf).all()
+    assert present(found.sink).eq(0).all()
+    assert present(found.distance).eq(0).all()
+    assert present(found.distance).shape == reference.distance(np.zeros((1, 2, T, S))).shape
 
 
 def test_an_empty_request_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +133,7 @@ def test_no_score_matrix_is_allocated() -> None:
     """Blocks of rows: the largest allocation stays far below T × S."""
     q = torch.randn(1, 1, 4096, 8)
     with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        observe(q, q, scale=1.0, mask=Mask.causal().bind((1, 1), 4096, 4096, q), see=EVERYTHING)
+        bound = Mask.causal().bind((1, 1), 4096, 4096, q)
+        observe(AttentionCall(q, q, q, 1.0, bound=bound, see=EVERYTHING))
     largest = max(event.cpu_memory_usage for event in profile.events())
     assert largest < 4096 * 4096 * 4 / 8

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import present, three
 from tolerances import assert_close
 
 from regard import Mask, See, attend
@@ -16,8 +17,8 @@ from regard.kernels.blocked.scores import Head
 from regard.kernels.chunked import forward as chunked
 from regard.kernels.chunked.scores import Slab
 
-EVERYTHING = See(map=7, entropy=True, received=True, distance=True, top=3)
-BACKENDS = {"blocked": Head, "chunked": Slab}
+EVERYTHING = See(map=7, max_score=True, entropy=True, received=True, distance=True, top=3)
+BACKENDS: dict[str, type[Head | Slab]] = {"blocked": Head, "chunked": Slab}
 
 
 def arrays(backend: str, *shape: int, seed: int = 0) -> list[Any]:
@@ -51,12 +52,12 @@ def test_skipping_masked_blocks_changes_nothing(backend: str, case: tuple[Mask, 
     (q, *_), (_, k, v) = arrays(backend, B, 2, T, 5), arrays(backend, B, 2, S, 5)
     with patch.object(blocked, "ROWS", 16), patch.object(chunked, "ROWS", 16):
         out, record = attend(q, k, v, mask=mask, see=EVERYTHING, backend=backend)
-    right, wanted = attend(*map(np.asarray, (q, k, v)), mask=mask, see=EVERYTHING, backend="reference")
+    right, wanted = attend(*three(map(np.asarray, (q, k, v))), mask=mask, see=EVERYTHING, backend="reference")
     assert_close(out, right)
-    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance"):
         assert_close(getattr(record, name), getattr(wanted, name), "statistic", "float64")
-    np.testing.assert_array_equal(record.top.indices, wanted.top.indices)
-    assert_close(record.top.weights, wanted.top.weights, "statistic", "float64")
+    np.testing.assert_array_equal(present(record.top).indices, present(wanted.top).indices)
+    assert_close(present(record.top).weights, present(wanted.top).weights, "statistic", "float64")
 
 
 @settings(max_examples=20)
@@ -67,7 +68,7 @@ def test_gradients_with_skipped_blocks(case: tuple[Mask, int, int, int]) -> None
     for backend in ("chunked", "eager"):
         leaves = [x.requires_grad_() for x in arrays("chunked", B, 2, S, 5)]
         with patch("regard.kernels.chunked.autograd.ROWS", 16):
-            attend(leaves[0][:, :, :T], *leaves[1:], mask=mask, backend=backend).square().sum().backward()
+            attend(leaves[0][:, :, :T], leaves[1], leaves[2], mask=mask, backend=backend).square().sum().backward()
         found.append([x.grad for x in leaves])
     for one, other in zip(*found, strict=True):
         assert_close(one, other, "gradient")
@@ -81,7 +82,7 @@ def test_work_is_little_more_than_one_square_per_document(
 ) -> None:
     """`attend` used to compute all T × S scores: 25 million here, and 20,000 tokens took seconds."""
     computed = []
-    real = BACKENDS[backend].scores
+    real: Any = BACKENDS[backend].scores
 
     def counting(self: Any, rows: slice, low: int, high: int, out: Any = None) -> Any:
         computed.append((rows.stop - rows.start) * (high - low))
@@ -90,7 +91,7 @@ def test_work_is_little_more_than_one_square_per_document(
     monkeypatch.setattr(BACKENDS[backend], "scores", counting)
     ids = np.repeat(np.arange(len(lengths)), lengths)
     q, k, v = arrays(backend, 1, 1, len(ids), 2)
-    attend(q, k, v, mask=Mask.segments(ids), backend=backend, **({} if see is None else {"see": see}))
+    attend(q, k, v, mask=Mask.segments(ids), backend=backend, see=see)
     # A block of rows with two documents computes both: at most 256 more rows on either side.
     assert sum(computed) <= sum(n * (n + 512) for n in lengths)
     computed.clear()

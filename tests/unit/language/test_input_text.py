@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present
 from tiny_language import translator_folder
 
 import regard
@@ -64,7 +65,7 @@ def test_casual_text_is_read_with_corrected_spelling(bundled: LanguageModel, typ
 def test_see_returns_the_text_as_read(bundled: LanguageModel) -> None:
     seen = bundled.see("i dont know")
     assert seen.text == "I don't know"
-    assert seen.trace.select(kind="encoder")[0].query_tokens[0] == ("I", "don't", "know", "<eos>")
+    assert present(seen.trace.select(kind="encoder")[0].query_tokens)[0] == ("I", "don't", "know", "<eos>")
 
 
 def test_correct_sentences_are_read_unchanged(bundled: LanguageModel) -> None:

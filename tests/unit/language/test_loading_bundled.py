@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from narrowing import present
 
 import regard
 from benchmarks.translator import HUNDRED, JUDGED, read_judged, read_sentences
@@ -136,7 +137,7 @@ def test_the_alignment_head_aligns_i_love_you(translator: LanguageModel, text: s
     assert re.findall("[我爱你]", result.output) == ["我", "爱", "你"]
     layer, head = translator.settings.alignment_heads[0]
     record = result.trace.select("cross")[layer]
-    weights, written, keys = record.weights()[0, head], record.written[0], record.key_tokens[0]
+    weights, written, keys = record.weights()[0, head], present(record.written)[0], present(record.key_tokens)[0]
     for word, character in (("I", "我"), ("love", "爱"), ("you", "你")):
         assert keys[int(weights[written.index(character)].argmax())] == word
 

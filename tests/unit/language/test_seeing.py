@@ -59,7 +59,7 @@ def test_the_records_equal_those_of_a_direct_run(translator: LanguageModel) -> N
 def test_numpy_and_torch_record_the_same(tmp_path: Path) -> None:
     for folder in (translator_folder(tmp_path / "t"), poet_folder(tmp_path / "p")):
         ours, theirs = (
-            regard.load(folder, backend=backend).see("cat" if folder.name == "t" else "明月")  # type: ignore[arg-type]
+            regard.load(folder, backend=backend).see("cat" if folder.name == "t" else "明月")
             for backend in ("numpy", "torch")
         )
         assert (ours.text, ours.output, ours.trace.names) == (theirs.text, theirs.output, theirs.trace.names)

@@ -33,10 +33,11 @@ def test_a_sentence_equals_beam_search(translator: LanguageModel) -> None:
     tokenizer = translator.tokenizer
     source = [*tokenizer.encode("I love you."), tokenizer.special("eos")]
     max_new = max_translation_length(source, translator.config.max_len)
-    for given_options, expected in (
+    cases: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
         ({}, {"beams": 3, "length_penalty": 0.8}),  # the settings
         ({"beams": 1, "length_penalty": 0.0}, {"beams": 1, "length_penalty": 0.0}),
-    ):
+    )
+    for given_options, expected in cases:
         best = beam_search(
             translator.model,
             [tokenizer.special("bos")],

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from narrowing import three
 from tolerances import assert_close
 from torch import Tensor
 
@@ -36,8 +37,8 @@ def test_plain(activation: Any, bias: bool) -> None:
 def test_gated(activation: Any) -> None:
     layer = FeedForward(6, 11, activation=activation, bias=False).double()
     assert layer.gate is not None
-    matrices = [matrix(part.weight) for part in (layer.gate, layer.up, layer.down)]
-    expected = reference.gated_feed_forward(to_numpy(X), *matrices, activation=GATES[activation])  # type: ignore[arg-type]
+    matrices = three(matrix(part.weight) for part in (layer.gate, layer.up, layer.down))
+    expected = reference.gated_feed_forward(to_numpy(X), *matrices, activation=GATES[activation])
     assert_close(layer(X).detach(), expected)
 
 

@@ -24,8 +24,8 @@ def drawn(norm: nn.Module) -> nn.Module:
 def test_layer_norm(eps: float, bias: bool) -> None:
     norm = drawn(LayerNorm(5, eps, bias))
     assert len(list(norm.parameters())) == 1 + bias
-    parts = [to_numpy(weight.detach()) for weight in norm.parameters()]
-    assert_close(norm(X).detach(), reference.layer_norm(to_numpy(X), *parts, eps=eps))
+    parts = {name: to_numpy(part.detach()) for name, part in norm.named_parameters()}
+    assert_close(norm(X).detach(), reference.layer_norm(to_numpy(X), parts["weight"], parts.get("bias"), eps=eps))
 
 
 @pytest.mark.parametrize("eps", [1e-6, 0.5])

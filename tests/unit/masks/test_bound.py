@@ -1,5 +1,7 @@
 """A bound mask, evaluated whole or in blocks, for NumPy and for torch, equals brute force."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -232,14 +234,14 @@ def test_key_rows_are_recognised() -> None:
     keep = np.array([[True, True, False]])
     padding = Mask.padding(keep.astype(int))
 
-    def key_rows(mask: Mask) -> object:
+    def key_rows(mask: Mask) -> Any:
         return mask.bind((1, 2), 3, 3).key_rows
 
     assert key_rows(Mask.causal()) == (True, None)
-    causal, found = key_rows(Mask.causal() & padding)  # type: ignore[misc]
+    causal, found = key_rows(Mask.causal() & padding)
     assert causal
     np.testing.assert_array_equal(found, keep[:, None, None, :])
-    causal, found = key_rows(padding & Mask.padding(np.array([1, 0, 1])))  # type: ignore[misc]
+    causal, found = key_rows(padding & Mask.padding(np.array([1, 0, 1])))
     assert not causal
     np.testing.assert_array_equal(found.reshape(-1), [True, False, False])
     for other in (Mask.window(2), Mask.causal() | padding, ~padding, Mask.of(np.ones((3, 3), bool))):
@@ -265,4 +267,5 @@ def test_long_mask_is_evaluated_without_a_dense_array() -> None:
     low, high = bound.reach(rows)
     assert (low, high) == (rows.start - 1024, rows.stop)
     assert bound.block(rows, slice(high, n)) is False
-    assert bound.block(rows, slice(low, high)).shape == (1, 1, 64, 1088)
+    block: Any = bound.block(rows, slice(low, high))
+    assert block.shape == (1, 1, 64, 1088)

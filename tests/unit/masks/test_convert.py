@@ -24,7 +24,8 @@ def both_array_types(values: Any, dtype: str) -> list[Any]:
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_raw_mask_is_refused_by_its_dtype_alone(dtype: str) -> None:
     """The values make no difference (all ones, all zeros, empty), and the error names the converter."""
-    for values in ([[1, 1]], [[0, 0]], [[]]):
+    cases: list[list[list[int]]] = [[[1, 1]], [[0, 0]], [[]]]
+    for values in cases:
         for raw in both_array_types(values, dtype):
             with pytest.raises(DtypeError) as caught:
                 Mask.of(raw)

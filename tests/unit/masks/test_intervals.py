@@ -1,5 +1,7 @@
 """The fast `any_visible` by key ranges equals the evaluation by rectangles, which would take minutes on long texts."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -42,7 +44,7 @@ def test_fast_method_equals_the_slow_one(
     kind: str, data: st.DataObject, B: int, T: int, S: int, H: int, seed: int
 ) -> None:
     mask = data.draw(parts(B, T, S))
-    flagged = np.random.default_rng(seed).random((3, B, H, S)) < [[[[0.1]]], [[[0.5]]], [[[1.0]]]]
+    flagged: Any = np.random.default_rng(seed).random((3, B, H, S)) < [[[[0.1]]], [[[0.5]]], [[[1.0]]]]
     like = torch.zeros(0) if kind == "torch" else None
     flagged = torch.from_numpy(flagged) if kind == "torch" else flagged
     bound = mask.bind((B, H), T, S, like)
@@ -72,6 +74,6 @@ def test_long_text_is_not_evaluated_by_rectangles(kind: str, monkeypatch: pytest
 @pytest.mark.parametrize("kind", KINDS)
 def test_window_wider_than_64_bits_masks_nothing(kind: str) -> None:
     like = torch.zeros(0) if kind == "torch" else None
-    flagged = np.array([[[False, False, True]]])
+    flagged: Any = np.array([[[False, False, True]]])
     flagged = torch.from_numpy(flagged) if kind == "torch" else flagged
     assert Mask.window(2**70, 2**70).bind((1, 1), 2, 3, like).sees(flagged).all()

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from regard.arrays import to_numpy
 from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError
 from regard.masks import Mask
+from regard.masks.combined import And
+from regard.masks.rules import Band
 
 SQUARE = np.ones((3, 3), bool)
 
@@ -135,8 +137,10 @@ def test_repr_evaluates_to_the_same_mask(mask: Mask) -> None:
 
 def test_two_bands_become_one() -> None:
     both = Mask.causal() & Mask.window(2, 5)
+    assert isinstance(both.rule, Band)
     assert (both.rule.left, both.rule.right) == (2, 0)
     three = Mask.causal() & Mask.padding([1, 1]) & Mask.window(1, None)
+    assert isinstance(three.rule, And)
     assert len(three.rule.rules) == 2
 
 

@@ -8,6 +8,7 @@ import pytest
 from cases import CASES, make_case
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import three
 from strategies import Call, calls
 from tolerances import assert_close, assert_same_bits
 
@@ -173,7 +174,7 @@ def test_half_precision_does_not_overflow() -> None:
     output, weights = scaled_dot_product_attention(q, k, v)
     assert weights.dtype == np.float32
     assert np.isfinite(output).all()
-    expected, _ = scaled_dot_product_attention(*(x.astype("f8") for x in (q, k, v)))
+    expected, _ = scaled_dot_product_attention(*three(x.astype("f8") for x in (q, k, v)))
     assert_close(output, expected, "output")
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tolerances import assert_same_bits
 
-from regard.reference.cache import Cache
+from regard.reference.blocks import Cache
 
 
 def columns(rng: np.random.Generator, B: int, T: int) -> tuple[np.ndarray, np.ndarray]:

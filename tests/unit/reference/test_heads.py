@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present
 from tolerances import assert_close
 
 from regard.errors import IndivisibleError, RegardError
@@ -84,7 +85,8 @@ def test_any_number_of_sample_axes(lead: tuple[int, ...], G: int) -> None:
     x = rng.standard_normal((*lead, 3, 8))
     output, weights = multi_head_attention(x, x, x, p, 4, G, Mask.causal())
     assert weights.shape == (*lead, 4, 3, 3)
-    batched, _ = multi_head_attention(x.reshape(-1, 3, 8), *[x.reshape(-1, 3, 8)] * 2, p, 4, G, Mask.causal())
+    flat = x.reshape(-1, 3, 8)
+    batched, _ = multi_head_attention(flat, flat, flat, p, 4, G, Mask.causal())
     assert_close(output, batched.reshape(output.shape), "output")
     gradients = multi_head_attention_backward(np.ones_like(output), x, x, x, p, 4, G, Mask.causal())
     assert gradients.q.shape == x.shape
@@ -104,7 +106,7 @@ def test_a_fully_masked_row_is_the_output_bias() -> None:
     p = random_projections(rng, 4, 2, 2, 2, 2)
     x = rng.standard_normal((1, 3, 4))
     output, _ = multi_head_attention(x, x, x, p, 2, mask=Mask.prefix(0))
-    np.testing.assert_array_equal(output, np.broadcast_to(p.b_o, output.shape))
+    np.testing.assert_array_equal(output, np.broadcast_to(present(p.b_o), output.shape))
     gradients = multi_head_attention_backward(np.ones_like(output), x, x, x, p, 2, mask=Mask.prefix(0))
     for gradient in (*gradients[:3], *gradients.projections[:3]):
         assert not gradient.any()

@@ -16,14 +16,36 @@ ONES = [1.0, 2.0]
 HERE = [0, 1]
 TABLE = [[0.0], [1.0], [2.0], [3.0]]
 SEEN = [[True, False], [True, True]]
+WIDE = [[0.5] * 8, [-0.5] * 8]
 
 Maker = Callable[[Any], Any]
 CALLS: dict[str, Callable[[Maker], Any]] = {
+    "additive_attention": lambda to: R.additive_attention(to(I), to(I), to(I), to(I), to(I), to(ONES), to(SEEN)),
+    "additive_attention_backward": lambda to: R.additive_attention_backward(
+        to(I), to(I), to(I), to(I), to(I), to(I), to(ONES), to(SEEN)
+    ),
+    "elman": lambda to: R.elman(to([I]), to([ONES]), to(I), to(I), to(ONES), to(ONES)),
+    "elman_backward": lambda to: R.elman_backward(to([I]), to([I]), to([ONES]), to(I), to(I), to(ONES), to(ONES)),
+    "elman_cell": lambda to: R.elman_cell(to(I), to(I), to(I), to(I), to(ONES), to(ONES)),
+    "elman_cell_backward": lambda to: R.elman_cell_backward(to(I), to(I), to(I), to(I), to(I), to(ONES), to(ONES)),
+    "lstm": lambda to: R.lstm(to([I]), to([ONES]), to([ONES]), to(WIDE), to(WIDE), to(WIDE[0]), to(WIDE[0])),
+    "lstm_backward": lambda to: R.lstm_backward(
+        to([I]), to([I]), to([ONES]), to([ONES]), to(WIDE), to(WIDE), to(WIDE[0]), to(WIDE[0])
+    ),
+    "lstm_cell": lambda to: R.lstm_cell(to(I), to(I), to(I), to(WIDE), to(WIDE), to(WIDE[0]), to(WIDE[0])),
+    "lstm_cell_backward": lambda to: R.lstm_cell_backward(
+        to(I), to(I), to(I), to(I), to(I), to(WIDE), to(WIDE), to(WIDE[0]), to(WIDE[0])
+    ),
+    "multiplicative_attention": lambda to: R.multiplicative_attention(to(I), to(I), to(I), to(I), to(SEEN)),
+    "multiplicative_attention_backward": lambda to: R.multiplicative_attention_backward(
+        to(I), to(I), to(I), to(I), to(I), to(SEEN)
+    ),
     "alibi_bias": lambda to: R.alibi_bias(1, 2, 2, like=to(I)),
     "alibi_bias_at": lambda to: R.alibi_bias_at(1, to(HERE), to(HERE)),
     "alibi_slopes": lambda to: R.alibi_slopes(2, like=to(I)),
     "attention_scores": lambda to: R.attention_scores(to(I), to(I), to(SEEN), bias=to(I)),
     "distance": lambda to: R.distance(to(I)),
+    "max_score": lambda to: R.max_score(to(I)),
     "entropy": lambda to: R.entropy(to(I)),
     "feed_forward": lambda to: R.feed_forward(to(I), to(I), to(I), to(ONES), b_2=to(ONES)),
     "feed_forward_backward": lambda to: R.feed_forward_backward(to(I), to(I), to(I), to(I), to(ONES), to(ONES)),
@@ -38,8 +60,10 @@ CALLS: dict[str, Callable[[Maker], Any]] = {
     "linear": lambda to: R.linear(to(I), to(I), to(ONES)),
     "log_sum_exp": lambda to: R.log_sum_exp(to(I)),
     "merge_heads": lambda to: R.merge_heads(to([I])),
-    "multi_head_attention": lambda to: R.multi_head_attention(*[to(I)] * 3, projections(to), 2),
-    "multi_head_attention_backward": lambda to: R.multi_head_attention_backward(*[to(I)] * 4, projections(to), 2),
+    "multi_head_attention": lambda to: R.multi_head_attention(to(I), to(I), to(I), projections(to), 2),
+    "multi_head_attention_backward": lambda to: R.multi_head_attention_backward(
+        to(I), to(I), to(I), to(I), projections(to), 2
+    ),
     "pooled_map": lambda to: R.pooled_map(to(I), 1),
     "received": lambda to: R.received(to(I)),
     "relative_bias": lambda to: R.relative_bias(to(TABLE), 2, 2),
@@ -112,4 +136,4 @@ def test_bfloat16_becomes_float32() -> None:
 
 def test_too_many_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="positional argument"):
-        R.received(I, I)  # type: ignore[call-arg]
+        R.received(np.array(I), I)  # type: ignore[call-arg]

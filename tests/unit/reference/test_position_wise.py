@@ -1,5 +1,7 @@
 """Feed-forward, plain and gated: the formula element by element, shapes, dtypes, errors."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,7 @@ def test_nan_affects_only_its_position() -> None:
 
 
 def test_arguments_are_not_modified() -> None:
-    given = [np.ones((2, 3)), W_1.copy(), W_2.copy(), b_1.copy(), b_2.copy()]
+    given = (np.ones((2, 3)), W_1.copy(), W_2.copy(), b_1.copy(), b_2.copy())
     for array in given:
         array.flags.writeable = False
     feed_forward_backward(given[0], *given, activation="gelu")
@@ -96,7 +98,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_weights_that_do_not_fit_are_refused(case: str) -> None:
     changed, name, wanted, found = WRONG[case]
-    parts = {"W_1": W_1, "W_2": W_2, "b_1": b_1, "b_2": b_2} | changed
+    parts: dict[str, Any] = {"W_1": W_1, "W_2": W_2, "b_1": b_1, "b_2": b_2} | changed
     for call in (
         lambda: feed_forward(np.ones((2, 3)), **parts),
         lambda: feed_forward_backward(np.ones((2, 3)), np.ones((2, 3)), **parts),

@@ -9,6 +9,7 @@ import pytest
 from regard.errors import ArgumentError, ShapeError
 from regard.reference.position_wise import (
     ACTIVATIONS,
+    ActivationName,
     gelu,
     gelu_backward,
     get_activation,
@@ -32,7 +33,7 @@ def test_known_values() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_output_has_the_shape_and_dtype_of_the_input(name: str) -> None:
+def test_the_output_has_the_shape_and_dtype_of_the_input(name: ActivationName) -> None:
     f = ACTIVATIONS[name]
     for dtype in (np.float16, np.float32, np.float64):
         for shape in ((), (0,), (3,), (2, 0, 5), (2, 3, 5)):
@@ -42,7 +43,7 @@ def test_the_output_has_the_shape_and_dtype_of_the_input(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "silu"])
-def test_integers_become_float64_where_needed(name: str) -> None:
+def test_integers_become_float64_where_needed(name: ActivationName) -> None:
     y = ACTIVATIONS[name].forward(np.array([-1, 0, 1]))
     np.testing.assert_array_equal(y, ACTIVATIONS[name].forward(np.array([-1.0, 0.0, 1.0])), strict=True)
 
@@ -70,14 +71,14 @@ def test_gelu_is_precise_far_below_zero() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [1e2, 1e20, 3e38])
-def test_the_slope_of_large_inputs_is_0_or_1_without_overflow(name: str, size: float) -> None:
+def test_the_slope_of_large_inputs_is_0_or_1_without_overflow(name: ActivationName, size: float) -> None:
     x = np.array([-size, size], np.float32)
     np.testing.assert_array_equal(ACTIVATIONS[name].forward(x), np.maximum(x, 0))
     np.testing.assert_array_equal(ACTIVATIONS[name].backward(np.ones(2, np.float32), x), [0, 1])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nan_gives_nan(name: str) -> None:
+def test_nan_gives_nan(name: ActivationName) -> None:
     x = np.array([np.nan, 1.0])
     assert np.isnan(ACTIVATIONS[name].forward(x)).tolist() == [True, False]
     assert ACTIVATIONS[name].backward(np.ones(2), x)[0] != 0

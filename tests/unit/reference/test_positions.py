@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def refused(kind: type[RegardError], *parts: str, call: Callable[[], Any]) -> No
 @given(st.integers(0, 9), st.integers(1, 13), st.sampled_from((10000.0, 10.0)), st.integers(0, 100))
 def test_sinusoidal_equals_the_paper(length: int, d_model: int, base: float, start: int) -> None:
     table = sinusoidal_positions(length, d_model, base, start)
-    assert (table.shape, table.dtype) == ((length, d_model), np.float64)
+    assert table.shape == (length, d_model)
+    assert table.dtype == np.float64
     for p in range(length):
         for column in range(d_model):
             angle = (start + p) / base ** (2 * (column // 2) / d_model)
@@ -269,7 +271,7 @@ def test_rotary_errors() -> None:
     refused(ShapeError, "(4,)", call=lambda: rotate(np.ones(4), np.arange(1)))
     refused(ArgumentError, "'neox'", "halves, pairs", call=lambda: rotate(x, positions, pairing="neox"))  # type: ignore[arg-type]
     for dtype in ("float16", "bool", "complex128"):
-        refused(DtypeError, dtype, call=lambda d=dtype: rotate(x, positions.astype(d)))
+        refused(DtypeError, dtype, call=partial(rotate, x, positions.astype(dtype)))
     refused(ArgumentError, "d_head", "-2", call=lambda: rotary_angles(positions, -2))
 
 
@@ -473,7 +475,8 @@ def test_an_integer_edge_belongs_to_the_bucket_above() -> None:
 def test_relative_bias_indexes_the_table_by_bucket(bidirectional: bool) -> None:
     table = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
     bias = relative_bias(table, 5, 7, max_distance=10, bidirectional=bidirectional)
-    assert (bias.shape, bias.dtype) == ((3, 5, 7), np.float32)
+    assert bias.shape == (3, 5, 7)
+    assert bias.dtype == np.float32
     buckets = relative_position_buckets(5, 7, 8, 10, bidirectional)
     for h in range(3):
         for i in range(5):

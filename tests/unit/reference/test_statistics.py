@@ -95,9 +95,9 @@ def test_top_keys_are_in_descending_order(weights: np.ndarray, k: int) -> None:
         assert values[index].tolist() == [row[s] for s in found]
 
 
-@pytest.mark.parametrize("requested", ["map", "lse", "entropy", "received", "top", "sink", "distance"])
+@pytest.mark.parametrize("requested", ["map", "lse", "max_score", "entropy", "received", "top", "sink", "distance"])
 def test_only_requested_statistics_are_computed(requested: str) -> None:
-    nothing = dict.fromkeys(("lse", "entropy", "received", "sink", "distance"), False) | {"map": None, "top": None}
+    nothing: dict[str, bool | None] = {"map": None, "lse": False, "sink": False}
     wanted = nothing | {requested: 2 if requested in ("map", "top") else True}
     scores = np.zeros((1, 1, 3, 3))
     found = statistics_of(softmax(scores), log_sum_exp(scores), See(**wanted))  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import CONFIGS, DECODERS, random_ids, random_weights
+from narrowing import present
 from tolerances import assert_close
 
 from regard.dispatch import attend_in_model
@@ -242,5 +243,5 @@ def test_any_key_mask_may_be_a_source_mask() -> None:
     ids, source = texts_of(model)
     for mask in (Mask.prefix(4), Mask.prefix(np.array([4, 4, 4])), ~Mask.from_keep(np.arange(6) >= 4)):
         logits = model.begin(source, source_mask=mask).step(ids)
-        assert_same(logits, model(ids, source[:, :4])[:, -1])
+        assert_same(logits, model(ids, present(source)[:, :4])[:, -1])
     assert model.begin(source, source_mask=Mask.prefix(9)).step(ids).shape == (3, 27)

@@ -1,5 +1,7 @@
 """Cost of regular expressions: those of public models are linear by analysis, ambiguous ones are refused."""
 
+from collections.abc import Callable
+
 import pytest
 from tokenizers import Regex, normalizers
 
@@ -9,7 +11,7 @@ from regard.text.regex_cost import Cost, search_cost, shortest_match
 from regard.text.regex_parse import PatternError, SlowPatternError, parse
 
 
-def search(regex: str):
+def search(regex: str) -> Callable[[str], str]:
     return normalizers.Replace(Regex(regex), "").normalize_str
 
 

@@ -240,7 +240,7 @@ def test_hostile_files_are_refused(case: str, tmp_path: Path) -> None:
 
 
 def test_padding_that_would_take_all_memory_is_ignored(tmp_path: Path) -> None:
-    padding = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
+    padding: dict[str, Any] = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
     padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}
     path = changed(tmp_path / "tokenizer.json", lambda tree: tree.update(padding=padding))
     assert Tokenizer.read(path).encode("the cat") == PIECES.encode("the cat")

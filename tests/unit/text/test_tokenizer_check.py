@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 
 import hostile_tokenizers as files
 from hostile_tokenizers import try_tokenizer
@@ -73,7 +74,7 @@ def test_a_quadratic_pattern_limits_the_text_length(regex: str, character: str, 
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(files.tree_of(files.small(), pre_tokenizer=files.split(regex))), encoding="utf-8")
     tokenizer = Tokenizer.read(path)
-    assert tokenizer.encode("1234567") == files.Tokenizer.from_file(str(path)).encode("1234567").ids
+    assert tokenizer.encode("1234567") == tokenizers.Tokenizer.from_file(str(path)).encode("1234567").ids
     began = time.process_time()
     tokenizer.encode(character * 2**14)
     with pytest.raises(ArgumentError, match="16385 characters"):
@@ -156,13 +157,13 @@ def test_the_trial_of_a_large_vocabulary_is_fast(tmp_path: Path) -> None:
 def test_a_panic_during_encoding_is_an_argument_error(tmp_path: Path) -> None:
     """A pattern that passed the trial and then fails on a text."""
     inner = files.small()
-    inner.pre_tokenizer = files.pre_tokenizers.Split(files.Regex("(a+)+$"), "isolated")
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("(a+)+$"), "isolated")
     with pytest.raises(ArgumentError, match="cannot process the text"):
         Tokenizer(inner).encode("a" * 3000 + "b")
 
 
 def test_a_refused_text_is_an_argument_error() -> None:
-    inner = files.Tokenizer(files.models.WordLevel({"a": 0}, unk_token="<unk>"))
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="<unk>"))
     with pytest.raises(ArgumentError, match="cannot process the text"):
         Tokenizer(inner).encode("b")
 

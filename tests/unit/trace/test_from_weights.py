@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present
 from tolerances import assert_close
 
 from regard import Trace
@@ -50,13 +51,13 @@ def test_map_equals_the_reference(T: int, S: int, bins: int, fully_masked: int, 
     w = weights(2, 3, T, S).astype(dtype)
     w[:, :, : min(fully_masked, T)] = 0
     record = Trace.from_weights(w, map=bins)[0]
-    np.testing.assert_allclose(record.map, pooled_map(w, bins), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(present(record.map), pooled_map(w, bins), rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(record.weights(rows=slice(0, 2)), w[:, :, :2])
 
 
 def test_half_precision_is_summed_in_single_precision() -> None:
     w = np.full((1, 4096), 1 / 4096, np.float16)
-    assert Trace.from_weights(w, map=1)[0].map.item() == pytest.approx(1.0, abs=1e-6)
+    assert present(Trace.from_weights(w, map=1)[0].map).item() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_tensors_stay_tensors() -> None:
@@ -88,7 +89,7 @@ def test_tokens_of_self_attention_are_used_for_both_sides() -> None:
 def test_row_of_zeros_is_a_fully_masked_query() -> None:
     w = weights(3, 3)
     w[1] = 0
-    assert Trace.from_weights(w)[0].map[0, 0, 1].sum() == 0
+    assert present(Trace.from_weights(w)[0].map)[0, 0, 1].sum() == 0
 
 
 def test_error_names_the_row_that_does_not_sum_to_one() -> None:
@@ -112,14 +113,14 @@ def test_row_that_sums_to_zero_is_not_fully_masked() -> None:
 def test_nan_is_allowed_in_some_rows_but_not_in_all() -> None:
     w = weights(3, 3)
     w[1] = np.nan
-    assert np.isnan(Trace.from_weights(w)[0].map[0, 0, 1]).all()
+    assert np.isnan(present(Trace.from_weights(w)[0].map)[0, 0, 1]).all()
     with pytest.raises(ArgumentError, match="every row"):
         Trace.from_weights(np.full((2, 2), np.nan))
 
 
 @pytest.mark.parametrize("integers", [np.eye(2, dtype=int), np.eye(2, dtype=bool), [[1, 0], [0, 1]]])
 def test_integers_are_accepted_as_weights(integers: object) -> None:
-    assert Trace.from_weights(integers)[0].map[0, 0].tolist() == [[1, 0], [0, 1]]
+    assert present(Trace.from_weights(integers)[0].map)[0, 0].tolist() == [[1, 0], [0, 1]]
 
 
 def test_rounded_weights_of_a_long_row_are_accepted() -> None:
@@ -162,7 +163,7 @@ def test_tuple_of_layers_gives_one_record_per_layer(kind: Any, make: Any) -> Non
     for record, wanted in zip(trace, layers, strict=True):
         assert record.shape == (2, 3, 4, 4)
         assert record.key_tokens == (tuple("abcd"),)
-        assert record.map.shape == (2, 3, 2, 2)
+        assert present(record.map).shape == (2, 3, 2, 2)
         np.testing.assert_array_equal(record.weights(), wanted)
     # Layers may have different sizes, as in an encoder that pools; a list of heads is not a list of layers.
     assert len(Trace.from_weights([np.eye(2)[None, None], np.eye(3)[None, None]])) == 2

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import three
 from tolerances import assert_close
 from transformers import (
     BertConfig,
@@ -48,7 +49,12 @@ def as_tokens(ids: Any) -> list[str]:
 def model(family: str, implementation: str) -> torch.nn.Module:
     torch.manual_seed(0)
     common: dict[str, Any] = {"vocab_size": 50, "attn_implementation": implementation}
-    wide = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    wide: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
     made: torch.nn.Module
     if family == "gpt2":
         made = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=1, **common))
@@ -120,7 +126,12 @@ def test_given_weights(family: str, side: str) -> None:
 
 def test_even_attention_is_no_pattern_in_a_left_padded_generation() -> None:
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
     made = LlamaForCausalLM(LlamaConfig(vocab_size=50, num_key_value_heads=2, **sizes)).eval()
     ids = padded(TEXTS, "left")
     options: dict[str, Any] = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
@@ -139,8 +150,9 @@ def even_sink(length: int) -> float:
 
 def test_padding_queries_of_cross_attention() -> None:
     torch.manual_seed(0)
+    start: dict[str, Any] = {"decoder_start_token_id": 0}
     made = T5ForConditionalGeneration(
-        T5Config(vocab_size=50, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)
+        T5Config(vocab_size=50, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, **start)
     ).eval()
 
     def watched(source: torch.Tensor, target: torch.Tensor) -> Trace:
@@ -169,7 +181,7 @@ def test_padding_queries_of_cross_attention() -> None:
 def attended(keep: np.ndarray, mask: Mask | None, see: See, seed: int = 0, torch_too: bool = False) -> Record:
     B, T = keep.shape
     q, k = np.random.default_rng(seed).normal(size=(2, B, 2, T, 4))
-    arrays = [torch.tensor(x) if torch_too else x for x in (q, k, k)]
+    arrays = three(torch.tensor(x) if torch_too else x for x in (q, k, k))
     kept = Mask.from_keep(torch.tensor(keep) if torch_too else keep)
     record: Record = regard.attend(*arrays, mask=kept if mask is None else mask & kept, see=see)[1]
     return record.named("h.0", "self" if mask is None else "decoder")

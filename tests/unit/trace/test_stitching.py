@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import present
 
 from regard.errors import ArgumentError, NotKeptError
 from regard.records import DecodeStep, Record, Top
@@ -31,6 +32,7 @@ def call(
         kind=kind,  # type: ignore[arg-type]
         map=weights,
         lse=weights.max(-1) if isinstance(weights, np.ndarray) else weights.amax(-1),
+        max_score=weights[..., 0] - 1,
         entropy=entropy(np.asarray(weights)),
         received=weights.sum(-2),
         sink=np.asarray(weights)[..., 0].mean(-1),
@@ -54,7 +56,7 @@ def assert_same(found: Record, wanted: Record) -> None:
     assert (found.shape, found.query_tokens, found.key_tokens) == (wanted.shape, wanted.query_tokens, wanted.key_tokens)
     assert found.prompt == wanted.prompt
     np.testing.assert_array_equal(found.weights(), wanted.weights())
-    for name in ("map", "lse", "entropy", "received", "sink"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
 
 
@@ -78,14 +80,14 @@ def test_stitched_rows_equal_the_matrix(T: int, data: st.DataObject, bins: int |
     np.testing.assert_array_equal(whole.weights(), weights)
     rows, cols = (slice(*sorted(data.draw(st.tuples(st.integers(0, T), st.integers(0, T))))) for _ in range(2))
     np.testing.assert_array_equal(whole.weights(rows, cols), weights[..., rows, cols])
-    np.testing.assert_allclose(whole.received, received(weights), atol=1e-6)
-    np.testing.assert_allclose(whole.entropy, entropy(weights), atol=1e-12)
+    np.testing.assert_allclose(present(whole.received), received(weights), atol=1e-6)
+    np.testing.assert_allclose(present(whole.entropy), entropy(weights), atol=1e-12)
     np.testing.assert_array_equal(whole.lse, weights.max(-1))
-    np.testing.assert_allclose(whole.sink, weights[..., 0].mean(-1), atol=1e-6)
+    np.testing.assert_allclose(present(whole.sink), weights[..., 0].mean(-1), atol=1e-6)
     if bins is None:
         assert whole.map is None
     else:
-        np.testing.assert_allclose(whole.map, pooled_map(weights, bins), atol=1e-6)
+        np.testing.assert_allclose(present(whole.map), pooled_map(weights, bins), atol=1e-6)
 
 
 def test_tensors_stay_tensors() -> None:
@@ -100,7 +102,7 @@ def test_maps_are_pooled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.trace.stitching.WEIGHTS_AT_ONCE", 1)
     weights = causal(2, 9)
     (whole,) = Trace(steps_of(weights, [4, 5, 6])).stitched(map=4)
-    np.testing.assert_allclose(whole.map, pooled_map(weights, 4), atol=1e-6)
+    np.testing.assert_allclose(present(whole.map), pooled_map(weights, 4), atol=1e-6)
 
 
 # --- beams -----------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ def test_beams_are_followed_to_their_ancestors() -> None:
     for at, rows in enumerate(ancestors):
         start = 0 if at == 0 else at + 1
         T, S = calls[at].shape[2:]
-        np.testing.assert_array_equal(whole.weights(slice(start, start + T), slice(0, S)), calls[at].map[rows])
+        np.testing.assert_array_equal(whole.weights(slice(start, start + T), slice(0, S)), present(calls[at].map)[rows])
     assert whole.query_tokens == (
         ("7", "7", "10", "21", "30"),
         ("7", "7", "10", "21", "31"),
@@ -144,11 +146,11 @@ def test_text_is_found_by_its_ids_and_may_end_early() -> None:
     assert whole.shape == (3, 2, 5, 5)
     assert whole.query_tokens == (("7", "7", "10", "21", "31"), ("7", "7", "12", "20", ""), ("7", "7", "11", "", ""))
     weights = whole.weights()
-    np.testing.assert_array_equal(weights[1, :, 3, :4], calls[2].map[0, :, 0])
-    np.testing.assert_array_equal(weights[2, :, 2, :3], calls[1].map[1, :, 0])
+    np.testing.assert_array_equal(weights[1, :, 3, :4], present(calls[2].map)[0, :, 0])
+    np.testing.assert_array_equal(weights[2, :, 2, :3], present(calls[1].map)[1, :, 0])
     assert not weights[1, :, 4].any()
     assert not weights[2, :, 3:].any()
-    assert np.isneginf(whole.lse[2, :, 3:]).all()
+    assert np.isneginf(present(whole.lse)[2, :, 3:]).all()
 
 
 def test_beams_of_different_sources_are_kept_apart() -> None:
@@ -161,7 +163,7 @@ def test_beams_of_different_sources_are_kept_apart() -> None:
     second = call(w / w.sum(-1, keepdims=True), DecodeStep(1, (0, 1, 2, 3)), ids=np.array([[5], [6], [5], [6]]))
     found = Trace([encoder, first, second]).stitched(np.array([[1, 6, 9], [1, 6, 9]]))
     assert found[0].map is encoder.map
-    np.testing.assert_array_equal(found[1].weights()[:, :, 1], second.map[[1, 3], :, 0])
+    np.testing.assert_array_equal(found[1].weights()[:, :, 1], present(second.map)[[1, 3], :, 0])
 
 
 def test_text_that_was_not_read_is_refused() -> None:
@@ -274,8 +276,8 @@ def test_cross_attention_keeps_its_source() -> None:
         calls.append(call(w / w.sum(-1, keepdims=True), step, kind="cross", key_tokens=keys))
     (whole,) = Trace(calls).stitched()
     assert whole.shape == (2, 2, 3, 4)
-    np.testing.assert_array_equal(whole.weights()[:, :, 2], calls[2].map[:, :, 0])
-    np.testing.assert_array_equal(whole.weights()[:, :, 0], calls[0].map[[0, 0], :, 0])
+    np.testing.assert_array_equal(whole.weights()[:, :, 2], present(calls[2].map)[:, :, 0])
+    np.testing.assert_array_equal(whole.weights()[:, :, 0], present(calls[0].map)[[0, 0], :, 0])
 
 
 def test_text_watched_from_the_middle_starts_a_new_run() -> None:

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,10 +136,14 @@ def test_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.getvalue().count(".75") == out.getvalue().count(".25") == 2
     drawn = []
     axes = SimpleNamespace(get_figure=lambda root: "figure")
-    monkeypatch.setattr(
-        "regard.views.plots.plot", lambda trace, *chosen, **_: drawn.append((trace.names, *chosen[:2])) or axes
-    )
-    assert {trace.plot(0, head="mean"), trace.plot(head="mean"), trace.plot(1, head=0)} == {"figure"}
+
+    def plot(trace: Trace, *chosen: Any, **_: Any) -> Any:
+        drawn.append((trace.names, *chosen[:2]))
+        return axes
+
+    monkeypatch.setattr("regard.views.plots.plot", plot)
+    figures: list[object] = [trace.plot(0, head="mean"), trace.plot(head="mean"), trace.plot(1, head=0)]
+    assert figures == ["figure"] * 3
     assert drawn == [(["h.0.mean"], None, 0), (["h.0.mean", "h.1.mean"], None, 0), (["h.0", "h.1"], 1, 0)]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from narrowing import present
 from tiny_language import poet_folder, translator_folder
 
 from regard import Record, See, Trace, load, read_trace, watch
@@ -37,7 +38,7 @@ def test_continued_text_has_generated_tokens_only(tmp_path: Path) -> None:
     model = load(poet_folder(tmp_path))
     seen = model.see("明月")
     record = seen.trace[0]
-    read, written = record.query_tokens[0], record.written[0]
+    read, written = present(record.query_tokens)[0], present(record.written)[0]
     before = len(read) - len(model.tokenizer.encode(seen.output))
     assert set(written[: before - 1]) <= {""}
     assert written[before - 1 : -1] == read[before:]
@@ -65,9 +66,20 @@ class NumberTokenizer:
 @pytest.fixture(scope="module")
 def bart() -> Any:
     torch.manual_seed(0)
-    sizes = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "decoder_layers": 2, "max_position_embeddings": 40}
-    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-    ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+    sizes: dict[str, Any] = {
+        "vocab_size": 40,
+        "d_model": 16,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "max_position_embeddings": 40,
+    }
+    heads: dict[str, Any] = {
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 16,
+        "decoder_ffn_dim": 16,
+    }
+    ids: dict[str, Any] = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
     config = transformers.BartConfig(**sizes, **heads, **ids, forced_eos_token_id=None)
     return transformers.BartForConditionalGeneration(config).eval()
 
@@ -106,11 +118,11 @@ def test_stitched_text_has_the_token_of_each_row(bart: Any, beams: int, cache: b
 
 def test_prompt_is_not_generated() -> None:
     torch.manual_seed(0)
-    sizes = {"vocab_size": 30, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
+    sizes: dict[str, Any] = {"vocab_size": 30, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=None)).eval()
     with torch.no_grad(), watch(model, NumberTokenizer(), see=See(qk=True)) as trace:
         ids = model.generate(torch.tensor([[3, 4, 5, 6]]), max_new_tokens=3, do_sample=False, pad_token_id=0)
-    (written,) = trace.stitched(ids)[0].written
+    (written,) = present(trace.stitched(ids)[0].written)
     assert written == ("", "", "", *(f"w{i}" for i in ids[0, 4:].tolist()))
     with torch.no_grad(), watch(model, NumberTokenizer()) as trace:
         model(ids)

@@ -18,7 +18,7 @@ SEEDS = st.integers(0, 2**40)
 
 
 @st.composite
-def pairs(draw: st.DrawFn, **changes: Any) -> PairBatches:
+def pairs(draw: st.DrawFn, /, **changes: Any) -> PairBatches:
     """Pairs of random lengths, also empty and very long ones."""
     lengths = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40))
     sources = [[10 + i] * a for i, (a, _) in enumerate(lengths)]
@@ -28,7 +28,7 @@ def pairs(draw: st.DrawFn, **changes: Any) -> PairBatches:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, **changes: Any) -> BlockBatches:
+def blocks(draw: st.DrawFn, /, **changes: Any) -> BlockBatches:
     """A text whose ids are their own positions."""
     block = draw(st.integers(1, 9))
     ids = np.arange(block + 1 + draw(st.integers(0, 60)), dtype=draw(st.sampled_from(("uint16", "uint32", "int64"))))

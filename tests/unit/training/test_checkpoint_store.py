@@ -269,6 +269,11 @@ def zero(folder: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
+def empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a bit flipped": (lambda folder: damage(folder / checkpoint_store.MODEL), "checkpoint-hash"),
     "a file cut short": (lambda folder: os.truncate(folder / checkpoint_store.OPTIMIZER, 9), "checkpoint-size"),
@@ -299,7 +304,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link": (link, "checkpoint-not-plain"),
     "a folder that is a link": (link_folder, "checkpoint-not-plain"),
     "a pipe": (pipe, "checkpoint-not-plain"),
-    "an empty folder": (lambda folder: [path.unlink() for path in folder.iterdir()], "checkpoint-unfinished"),
+    "an empty folder": (empty, "checkpoint-unfinished"),
 }
 
 

@@ -49,7 +49,12 @@ def test_few_rows_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_autocast_uses_the_peak_of_its_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
     dtypes: list[torch.dtype] = []
-    monkeypatch.setattr(journal, "measured_peak", lambda device, dtype: dtypes.append(dtype) or 1e9)
+
+    def peak(device: torch.device, dtype: torch.dtype) -> float:
+        dtypes.append(dtype)
+        return 1e9
+
+    monkeypatch.setattr(journal, "measured_peak", peak)
     for context in (nullcontext(), torch.autocast("cpu", torch.bfloat16), torch.autocast("cpu", enabled=False)):
         share_per_rate(Objective(Tiny(), predict), Numbers(), ALONE, context)
     assert dtypes == [torch.float32, torch.bfloat16, torch.float32]

@@ -1,11 +1,11 @@
 """Step results read from the device in order, one step late on a GPU; and throughput."""
 
+import time
 from typing import Any
 
 import pytest
 import torch
 
-from regard.training import journal
 from regard.training.journal import Reports, Throughput
 
 
@@ -78,7 +78,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(journal.time, "perf_counter", made)
+    monkeypatch.setattr(time, "perf_counter", made)
     return made
 
 

@@ -231,6 +231,7 @@ def test_varying_shapes_are_compiled_once(
     np.testing.assert_allclose(compiled, plain, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_real_compilation(tmp_path: Path) -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
@@ -374,7 +375,7 @@ def test_callback_gets_the_model_of_its_step(tmp_path: Path) -> None:
 class Second(Ranks):
     """A process that works alone but is not the first."""
 
-    is_first = False  # type: ignore[assignment]
+    is_first = False
 
 
 def test_other_processes_write_nothing(tmp_path: Path) -> None:

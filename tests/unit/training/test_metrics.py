@@ -35,7 +35,12 @@ def test_append_and_read(path: Path) -> None:
 
 def test_an_append_is_one_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
-    monkeypatch.setattr(os, "write", lambda _, content: written.append(bytes(content)) or len(content))
+
+    def write(_: int, content: bytes) -> int:
+        written.append(bytes(content))
+        return len(content)
+
+    monkeypatch.setattr(os, "write", write)
     MetricsFile(path).append([line(4), line(5)])
     assert len(written) == 1
     assert written[0].count(b"\n") == 2

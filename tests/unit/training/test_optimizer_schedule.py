@@ -14,7 +14,7 @@ RATES = st.floats(1e-6, 10.0)
 
 
 @st.composite
-def plans(draw: st.DrawFn, **values: Any) -> Plan:
+def plans(draw: st.DrawFn, /, **values: Any) -> Plan:
     steps = draw(st.integers(1, 200))
     warmup = draw(st.integers(0, steps))
     lr = draw(RATES)

@@ -41,7 +41,8 @@ def a_curve(n: int = 500, run: str = "copy", metric: str = "loss", seed: int = 0
 def shown(curves: list[Curve], encoding: str = "utf-8", **options: Any) -> str:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding=encoding)
-    show_curves(curves, file=out, **({"width": 70, "height": 8, "color": "none", "lang": "en"} | options))
+    chosen: dict[str, Any] = {"width": 70, "height": 8, "color": "none", "lang": "en"} | options
+    show_curves(curves, file=out, **chosen)
     out.flush()
     return raw.getvalue().decode(encoding)
 

@@ -250,7 +250,7 @@ def test_an_even_head_keeps_its_colour_if_a_later_frame_is_sharp() -> None:
     first, last = gif_frames(head_film(a_film(2)), {})
     middle = first.size[0] // 3, first.size[1] // 3
     brightest = _palette()[207].tolist()
-    assert list(first.convert("RGB").getpixel(middle)) != brightest  # type: ignore[call-overload]
+    assert first.convert("RGB").getpixel(middle) != tuple(brightest)
     assert brightest in [list(colour) for _, colour in last.convert("RGB").getcolors(1 << 16)]  # type: ignore[union-attr,arg-type]
 
 

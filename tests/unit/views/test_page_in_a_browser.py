@@ -152,7 +152,7 @@ def test_the_page_opens_at_the_head_that_aligns_best(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tokens", [None, [f"w{i}" for i in range(300)]])
 def test_a_part_shows_positions_of_the_whole_map(tokens: list[str] | None, tmp_path: Path) -> None:
     weights = softmax(np.random.default_rng(0).normal(size=(2, 300, 300)))
-    part = {"rows": slice(200, 210), "cols": slice(150, 170)}
+    part: dict[str, Any] = {"rows": slice(200, 210), "cols": slice(150, 170)}
     found = page_dom(Trace.from_weights(weights, tokens, name="h.0.attn", map=64), tmp_path, "zh", **part)
     assert "查询 200–209，键 150–169（全图 300 × 300）" in found
     assert re.search(r'class="cell"[^>]*>查询 (w209 \()?209\)? → ', found)

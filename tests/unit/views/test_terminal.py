@@ -22,7 +22,8 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 def shown(trace: Trace, **options: Any) -> str:
     out = io.StringIO()
-    trace.show(file=out, **({"width": 80, "color": "none", "lang": "en"} | options))
+    chosen: dict[str, Any] = {"width": 80, "color": "none", "lang": "en"} | options
+    trace.show(file=out, **chosen)
     return out.getvalue()
 
 
@@ -390,7 +391,7 @@ def test_few_rows_are_drawn_large_with_colour() -> None:
 
 
 class Screen(io.StringIO):
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def isatty(self) -> bool:
         return True

@@ -5,32 +5,21 @@ Where the LSE is so large that its rounding error matters, the softmax of these 
 
 import numpy as np
 
+from regard.attention_call import AttentionCall
 from regard.kernels.blocked.forward import ROWS, shift_by_maximum
 from regard.kernels.blocked.scores import Head, exact_dtype
 from regard.kernels.tiles import is_imprecise, row_blocks, rows_per_block
-from regard.masks import BoundMask
 
 
-def rectangle(
-    q: np.ndarray,
-    k: np.ndarray,
-    lse: np.ndarray,
-    rows: slice,
-    cols: slice,
-    *,
-    mask: BoundMask | None = None,
-    bias: np.ndarray | None = None,
-    scale: float,
-    softcap: float | None = None,
-) -> np.ndarray:
-    """The weights of rows × cols, B H rows cols. q is B H T E, k is B G S E, lse is B H T."""
-    B, H = q.shape[:2]
-    weights = np.zeros((B, H, rows.stop - rows.start, cols.stop - cols.start), exact_dtype(q))
+def rectangle(call: AttentionCall, lse: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
+    """The weights of rows × cols, B H rows cols; lse is B H T. The values are not used."""
+    B, H = call.q.shape[:2]
+    weights = np.zeros((B, H, rows.stop - rows.start, cols.stop - cols.start), exact_dtype(call.q))
     if not weights.size:
         return weights
     with np.errstate(invalid="ignore", over="ignore"):
         for b, h in np.ndindex(B, H):
-            head = Head.of(q, k, k, b, h, mask=mask, bias=bias, scale=scale, softcap=softcap)
+            head = Head.of(call, b, h)
             shift = lse[b, h, rows].astype(weights.dtype)
             if is_imprecise(shift, np.finfo(shift.dtype).eps):
                 _recompute_weights(head, rows, cols, weights[b, h])

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from regard.attention_call import AttentionCall
 from regard.axes import distance_count
 from regard.kernels.blocked.scores import Head, exact_dtype, mask_out
 from regard.kernels.blocked.workers import run_all
@@ -35,6 +36,7 @@ class Results:
 
     out: np.ndarray
     lse: np.ndarray
+    max_score: np.ndarray | None
     map: np.ndarray | None
     entropy: np.ndarray | None
     top: Top | None
@@ -65,23 +67,13 @@ class HeadSums:
                 getattr(self, name)[n] += getattr(part, name)
 
 
-def attention(
-    q: np.ndarray,
-    k: np.ndarray,
-    v: np.ndarray,
-    *,
-    mask: BoundMask | None = None,
-    bias: np.ndarray | None = None,
-    scale: float,
-    softcap: float | None = None,
-    see: See | None = None,
-    padding: Padding | None = None,
-) -> tuple[np.ndarray, Statistics]:
-    """Output B H T Ev and the statistics in `see`. q is B H T E, k is B G S E, v is B G S Ev, all finite."""
-    B, H, T, _ = q.shape
-    S = k.shape[2]
+def attention(call: AttentionCall) -> tuple[np.ndarray, Statistics]:
+    """Output B H T Ev and the statistics in `see`, for finite arrays."""
+    see, padding = call.see, call.padding
+    B, H, T, _ = call.q.shape
+    S, Ev = call.v.shape[2:]
     bins = Bins.of(T, S, see)
-    results = _allocate(q, S, v.shape[-1], bins, see)
+    results = _allocate(call.q, S, Ev, bins, see)
     totals_dtype = results.lse.dtype
     summed = see
     if see is not None and padding is not None and padding.keys is not None:
@@ -89,7 +81,9 @@ def attention(
         summed = replace(see, received=see.received or see.sink, sink=False)
     is_text = None if padding is None else padding.queries
     sums = HeadSums.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
-    step = rows_per_block(T, S if mask is None else mask.max_reach(ROWS), ROWS, bins.height if bins else None)
+    step = rows_per_block(
+        T, S if call.bound is None else call.bound.max_reach(ROWS), ROWS, bins.height if bins else None
+    )
     if T and S and B * H:
 
         def work(unit: tuple[int, int, int]) -> HeadSums:
@@ -97,7 +91,7 @@ def attention(
             piece_sums = HeadSums.of(summed, T=T, S=S, dtype=totals_dtype)
             # An overflow here comes from visible, huge inputs; NaN is the reference's result for them.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                head = Head.of(q, k, v, *divmod(n, H), mask=mask, bias=bias, scale=scale, softcap=softcap)
+                head = Head.of(call, *divmod(n, H))
                 rows = row_blocks(start, stop, step)
                 _one_head(head, n, rows, bins, results, piece_sums, None if is_text is None else is_text[n // H])
             return piece_sums
@@ -107,7 +101,7 @@ def attention(
         # Two pieces of one head may run at once, so each has its own sums; adding them in order is reproducible.
         for (n, _, _), part in zip(units, map(work, units) if single_thread else run_all(work, units), strict=True):
             sums.add(n, part)
-    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, sums, B, H, see, bins, padding)
+    return results.out.reshape(B, H, T, Ev), _finish(results, sums, B, H, see, bins, padding)
 
 
 def _one_head(
@@ -134,6 +128,8 @@ def _one_head(
         head.scores(rows, low, high, out=scores)
         if results.top is not None:  # before exponentials overwrite the scores, which differ where those round to 0
             results.top.indices[n, rows] = _top_keys(scores, results.top.indices.shape[-1], low, S)
+        if results.max_score is not None:
+            results.max_score[n, rows] = scores.max(axis=1)
         row_max = shift_by_maximum(scores) if needs_shift else 0.0
         np.exp(scores, out=exps)
         total = exps.sum(axis=1)
@@ -276,6 +272,7 @@ def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None
     return Results(
         out=np.zeros((heads, T, Ev), q.dtype),
         lse=np.full((heads, T), -np.inf, exact),
+        max_score=np.full((heads, T), -np.inf, exact) if see is not None and see.max_score else None,
         map=np.zeros((heads, bins.R, bins.C), exact) if bins else None,
         entropy=np.zeros((heads, T), exact) if see is not None and see.entropy else None,
         top=None if k is None else Top(np.tile(np.arange(k), (heads, T, 1)), np.zeros((heads, T, k), exact)),
@@ -303,6 +300,7 @@ def _finish(
     return Statistics(
         map=heads(results.map),
         lse=heads(results.lse) if see.lse or see.qk else None,
+        max_score=heads(results.max_score),
         entropy=heads(results.entropy),
         received=heads(sums.received) if see.received else None,
         top=None if top is None else Top(heads(top.indices), heads(top.weights)),
@@ -314,6 +312,8 @@ def _finish(
 def _clear_padding_rows(results: Results, rows: np.ndarray) -> None:
     """Set padding rows, (B·H) T, to the values of fully masked rows."""
     results.lse[rows] = -np.inf
+    if results.max_score is not None:
+        results.max_score[rows] = -np.inf
     if results.entropy is not None:
         results.entropy[rows] = 0
     if results.top is not None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import KEYS_PER_MASK_BLOCK, block_of, head_of
 from regard.masks import BoundMask
 
@@ -21,30 +22,19 @@ class Head:
     softcap: float | None
 
     @classmethod
-    def of(
-        cls,
-        q: np.ndarray,
-        k: np.ndarray,
-        v: np.ndarray,
-        b: int,
-        h: int,
-        *,
-        mask: BoundMask | None,
-        bias: np.ndarray | None,
-        scale: float,
-        softcap: float | None,
-    ) -> "Head":
+    def of(cls, call: AttentionCall, b: int, h: int) -> "Head":
         """Head h of sample b. Keys and values are made contiguous: BLAS copies any other layout, once per block."""
+        q, k, v = call.q, call.k, call.v
         exact = exact_dtype(q)
         g = h // (q.shape[1] // k.shape[1])
         return cls(
             q=q[b, h],
             k=np.ascontiguousarray(k[b, g], dtype=exact),
             v=np.ascontiguousarray(v[b, g], dtype=exact),
-            scale=exact.type(scale),
-            mask=None if mask is None else mask.pick(b, h),
-            bias=head_of(bias, b, h),
-            softcap=softcap,
+            scale=exact.type(call.scale),
+            mask=None if call.bound is None else call.bound.pick(b, h),
+            bias=head_of(call.bias, b, h),
+            softcap=call.softcap,
         )
 
     def reach(self, rows: slice) -> tuple[int, int]:

@@ -1,33 +1,22 @@
 """The chunked kernel as an autograd function, with gradients computed one block of rows at a time."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.errors import BackendError
 from regard.kernels.chunked.forward import ROWS, forward
 from regard.kernels.chunked.scores import Slab, slabs
 from regard.kernels.chunked.workers import run_all
-from regard.masks import BoundMask
-from regard.padding import Padding
-from regard.records import See, Statistics
+from regard.records import Statistics
 
 
-def backward(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    lse: Tensor,
-    *,
-    mask: BoundMask | None,
-    bias: Tensor | None,
-    scale: float,
-    softcap: float | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of q, k and v."""
+def backward(call: AttentionCall, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v, from the results of the forward and the gradient of the output."""
+    q, k, v = call.q, call.k, call.v
     H, G = q.shape[1], k.shape[1]
     exact = lse.dtype
     d_q = torch.zeros(q.shape, dtype=exact, device=q.device)
@@ -37,11 +26,11 @@ def backward(
     grad, out = grad.to(exact), out.to(exact)
     delta = (grad * out).sum(-1)
     if q.shape[2] and k.shape[2] and q.shape[0] * H:
-        pieces = slabs(q, k, v, mask, bias, scale, softcap)
+        pieces = slabs(call)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             at, slab = piece
-            _backward_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
+            _backward_slab(slab, grad[at], delta[at], lse[at], call.scale, d_q[at], d_k[at], d_v[at])
 
         run_all(work, pieces)
     if G != H:
@@ -69,46 +58,26 @@ def _backward_slab(
         d_k[..., low:high, :] += d_scores.mT @ slab.q[..., rows, :]  # q is scaled already
 
 
-def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: BoundMask | None = None,
-    bias: Tensor | None = None,
-    scale: float,
-    softcap: float | None = None,
-    see: See | None = None,
-    padding: Padding | None = None,
-) -> tuple[Tensor, Statistics]:
+def attention(call: AttentionCall) -> tuple[Tensor, Statistics]:
     """Output B H T Ev, differentiable in q, k and v, and the statistics in `see`, which are not differentiable."""
     found: list[Statistics] = []
-    out = _Attention.apply(
-        q, k, v, found, (see, padding), {"mask": mask, "bias": bias, "scale": scale, "softcap": softcap}
-    )
-    return out, found[0]
+    return _Attention.apply(call.q, call.k, call.v, call, found), found[0]
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        found: list[Statistics],
-        request: tuple[See | None, Padding | None],
-        options: dict[str, Any],
-    ) -> Tensor:
-        out, lse, statistics = forward(q, k, v, see=request[0], padding=request[1], **options)
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, call: AttentionCall, found: list[Statistics]) -> Tensor:
+        out, lse, statistics = forward(replace(call, q=q, k=k, v=v))
         found.append(statistics)
         # The Record gets the LSE itself; a caller that changes it there must not change it here.
         ctx.save_for_backward(q, k, v, out, lse.clone())
-        ctx.options = options
+        # The arrays of the call are saved above and nowhere else.
+        ctx.options = {"scale": call.scale, "bound": call.bound, "bias": call.bias, "softcap": call.softcap}
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # only under create_graph=True
             raise BackendError("no-second-gradients")
-        return (*backward(grad, *ctx.saved_tensors, **ctx.options), None, None, None)
+        q, k, v, out, lse = ctx.saved_tensors
+        return (*backward(AttentionCall(q, k, v, **ctx.options), out, lse, grad), None, None)

@@ -6,12 +6,12 @@ When only a map with wide bins is requested, PyTorch's fused kernel is called on
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.chunked.results import Results, add_block, add_top_keys, allocate, finish
 from regard.kernels.chunked.scores import Slab, mask_out, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
-from regard.padding import Padding
 from regard.records import See, Statistics
 
 MIN_BIN_WIDTH = 64
@@ -20,7 +20,7 @@ MIN_BIN_WIDTH = 64
 
 def can_attend_by_bins(q: Tensor, slab: Slab, see: See | None, bins: Bins | None) -> bool:
     """Whether `attend_by_bins` supports the request and is faster."""
-    if bins is None or see is None or see.entropy or see.received or see.top or see.distance:
+    if bins is None or see is None or see.max_score or see.entropy or see.received or see.top or see.distance:
         return False
     if q.device.type != "cpu" or q.dtype not in (torch.float32, torch.float64):
         return False  # in half precision the merge would round once per bin
@@ -68,24 +68,14 @@ ROWS = 128
 """Rows in a block on the CPU: 2 MiB of scores at 4,096 keys."""
 
 
-def forward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: BoundMask | None,
-    bias: Tensor | None,
-    scale: float,
-    softcap: float | None,
-    see: See | None,
-    padding: Padding | None = None,
-) -> tuple[Tensor, Tensor, Statistics]:
+def forward(call: AttentionCall) -> tuple[Tensor, Tensor, Statistics]:
     """Output, LSE and statistics; no gradients are recorded."""
-    T, S = q.shape[2], k.shape[2]
+    q, see, padding = call.q, call.see, call.padding
+    T, S = q.shape[2], call.k.shape[2]
     bins = Bins.of(T, S, see)
-    results = allocate(q, S, v.shape[-1], bins, see, padding)
+    results = allocate(q, S, call.v.shape[-1], bins, see, padding)
     if T and S and q.shape[0] * q.shape[1]:
-        pieces = slabs(q, k, v, mask, bias, scale, softcap)
+        pieces = slabs(call)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             slab, slab_results = piece[1], results.at(piece[0])
@@ -112,6 +102,8 @@ def attend_in_blocks(slab: Slab, bins: Bins | None, results: Results) -> None:
         weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
         lse, row_max, above = lse_of_softmax(scores, weights)
         results.lse[..., rows] = lse
+        if results.max_score is not None:
+            results.max_score[..., rows] = row_max.masked_fill(lse == -torch.inf, -torch.inf)
         if results.out.shape[-1]:
             results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
         if results.top_indices is not None:

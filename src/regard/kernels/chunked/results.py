@@ -25,6 +25,7 @@ class Results:
 
     out: Tensor
     lse: Tensor
+    max_score: Tensor | None = None
     map: Tensor | None = None
     received: Tensor | None = None
     entropy: Tensor | None = None
@@ -63,6 +64,7 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None, pad
         results.is_text = padding.queries[:, None].expand(B, H, T)
     first_key_differs = padding is not None and padding.keys is not None  # the first key differs by sample
     results.received = zeros(S) if see.received or (see.sink and first_key_differs) else None
+    results.max_score = torch.full_like(results.lse, -torch.inf) if see.max_score else None
     results.entropy = zeros(T) if see.entropy else None
     results.first = zeros() if see.sink and not first_key_differs else None
     results.diagonals = zeros(max(0, T + S - 1)) if see.distance else None
@@ -200,6 +202,7 @@ def finish(results: Results, see: See | None, bins: Bins | None, padding: Paddin
     return Statistics(
         map=results.map,
         lse=lse if see.lse or see.qk else None,
+        max_score=None if results.max_score is None else without_rows(results.max_score, is_text, -torch.inf),
         entropy=None if results.entropy is None else without_rows(results.entropy, is_text, 0),
         received=results.received if see.received else None,
         top=top,

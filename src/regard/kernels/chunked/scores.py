@@ -11,6 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import KEYS_PER_MASK_BLOCK, block_of, head_of, row_blocks, rows_per_block
 from regard.masks import BoundMask
 from regard.masks.rules import Band, Frame
@@ -106,23 +107,16 @@ def exact_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-def slabs(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: BoundMask | None,
-    bias: Tensor | None,
-    scale: float,
-    softcap: float | None,
-) -> list[tuple[tuple[int, ...], "Slab"]]:
+def slabs(call: AttentionCall) -> list[tuple[tuple[int, ...], "Slab"]]:
     """The slabs of a call, each with its index in B H. At least float32; on the CPU one slab per head."""
-    exact = exact_dtype(q)
-    B, H = q.shape[:2]
-    group_size = H // max(1, k.shape[1])
+    exact = exact_dtype(call.q)
+    B, H = call.q.shape[:2]
+    group_size = H // max(1, call.k.shape[1])
     # One layout, so that rounding does not depend on the caller's memory layout.
-    q, k, v = (x.to(exact).contiguous() for x in (q, k, v))
-    q = q * scale
-    bias = None if bias is None else bias.to(exact)
+    q, k, v = (x.to(exact).contiguous() for x in (call.q, call.k, call.v))
+    q = q * call.scale
+    mask, softcap = call.bound, call.softcap
+    bias = None if call.bias is None else call.bias.to(exact)
     if q.device.type != "cpu":
         k, v = (x if group_size == 1 else x.repeat_interleave(group_size, dim=1) for x in (k, v))
         return [((), Slab(q, k, v, mask, bias, softcap))]

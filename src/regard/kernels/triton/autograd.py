@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.backward import (
@@ -24,7 +25,6 @@ from regard.kernels.triton.mask_bands import MaskBands, bands_of
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import Blocks, power_of_two
 from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
-from regard.masks import BoundMask
 
 
 class BackwardBlocks(NamedTuple):
@@ -52,33 +52,24 @@ BACKWARD_BLOCKS = {
 
 
 def attention_with_gradient(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: BoundMask | None = None,
-    scale: float,
-    softcap: float | None = None,
-    bins: Bins | None = None,
-    entropy: bool = False,
-    lse: bool = False,
-    top: int = 0,
-    blocks: BackwardBlocks | None = None,
+    call: AttentionCall, request: ForwardRequest, *, blocks: BackwardBlocks | None = None
 ) -> ForwardResult:
-    """q is B H T E, k is B G S E, v is B G S Ev, of one dtype on one device; the result can be differentiated once."""
-    request = ForwardRequest(lse=lse, entropy=entropy, bins=bins, top=top)
-    options = _CallOptions(bands_of(mask), scale, softcap, bins, blocks)
-    return ForwardResult(*_Attention.apply(q, k, v, request, options))
+    """The forward of a call whose tensors have one dtype and device; the result can be differentiated once."""
+    options = _CallOptions(bands_of(call.bound), call.scale, call.softcap, request.bins, blocks)
+    return ForwardResult(*_Attention.apply(call.q, call.k, call.v, request, options))
 
 
 class _CallOptions(NamedTuple):
-    """The options shared by forward and backward."""
+    """The options shared by forward and backward. The tensors are saved by autograd and nowhere else."""
 
     bands: MaskBands
     scale: float
     softcap: float | None
     bins: Bins | None
     blocks: BackwardBlocks | None
+
+    def call(self, q: Tensor, k: Tensor, v: Tensor) -> AttentionCall:
+        return AttentionCall(q, k, v, self.scale, softcap=self.softcap)
 
 
 class _Attention(torch.autograd.Function):
@@ -87,12 +78,11 @@ class _Attention(torch.autograd.Function):
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, request: ForwardRequest, options: _CallOptions
     ) -> ForwardResult:
         request_with_lse = request._replace(lse=True)
-        result = forward(q, k, v, options.bands, scale=options.scale, softcap=options.softcap, request=request_with_lse)
+        result = forward(options.call(q, k, v), options.bands, request_with_lse)
         ctx.save_for_backward(q, k, v, result.out, result.lse, result.entropy)
         ctx.options = options
         ctx.set_materialize_grads(False)
-        if result.threshold is not None:
-            ctx.mark_non_differentiable(result.threshold)
+        ctx.mark_non_differentiable(*(x for x in (result.maximum, result.threshold) if x is not None))
         return result if request.lse else result._replace(lse=None)
 
     @staticmethod
@@ -117,7 +107,8 @@ class _Attention(torch.autograd.Function):
         outputs = ForwardOutputs(
             out, lse, *(None if x is None else x.contiguous() for x in (d_lse, entropy, d_entropy))
         )
-        return (*_gradients(ctx.options, q, k, v, d_out, outputs, d_sums, ctx.needs_input_grad), None, None)
+        call = ctx.options.call(q, k, v)
+        return (*_gradients(call, ctx.options, d_out, outputs, d_sums, ctx.needs_input_grad), None, None)
 
 
 def _may_mask_queries(bands: MaskBands) -> bool:
@@ -134,20 +125,19 @@ class _Side(NamedTuple):
 
 
 def _gradients(
+    call: AttentionCall,
     options: _CallOptions,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
     d_out: Tensor,
     outputs: ForwardOutputs,
     d_sums: Tensor | None,
     needs_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """The gradients of q, k and v."""
+    q, k, v = call.q, call.k, call.v
     if not (q.numel() and k.numel()):
         return torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     args, bands, bins = (
-        _backward_arguments(options, q, k, outputs, d_sums),
+        _backward_arguments(call, options.bins, outputs, d_sums),
         options.bands,
         options.bins if d_sums is not None else None,
     )
@@ -166,24 +156,25 @@ def _gradients(
 
 
 def _backward_arguments(
-    options: _CallOptions, q: Tensor, k: Tensor, outputs: ForwardOutputs, d_sums: Tensor | None
+    call: AttentionCall, bins: Bins | None, outputs: ForwardOutputs, d_sums: Tensor | None
 ) -> BackwardArguments:
     """The arguments of all three kernels, with buffers for the values per row."""
+    q, k = call.q, call.k
     shift, delta, slope = torch.empty((3, *q.shape[:3]), dtype=torch.float32, device=q.device)
     return BackwardArguments(
         H=q.shape[1],
         T=q.shape[2],
         S=k.shape[2],
-        scale=options.scale * LOG2E,
-        cap=None if options.softcap is None else options.softcap * LOG2E,
+        scale=call.scale * LOG2E,
+        cap=None if call.softcap is None else call.softcap * LOG2E,
         shift=shift,
         delta=delta,
         slope=None if outputs.d_entropy is None else slope,
         sums=None if d_sums is None else d_sums.contiguous(),
-        R=options.bins.R if options.bins else 0,
-        C=options.bins.C if options.bins else 0,
-        bin_height=options.bins.height if options.bins else 0,
-        bin_width=options.bins.width if options.bins else 0,
+        R=bins.R if bins else 0,
+        C=bins.C if bins else 0,
+        bin_height=bins.height if bins else 0,
+        bin_width=bins.width if bins else 0,
     )
 
 

@@ -5,12 +5,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.triton.launch import launch
 from regard.kernels.triton.mask_bands import bands_of
 from regard.kernels.triton.second_pass import SecondPassArguments, load_shift
 from regard.kernels.triton.tile_sizes import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.tiles import Heads, Limits, base_of, load_tile, mask_tile, score_tile
-from regard.masks import BoundMask
 
 
 @triton.jit
@@ -52,18 +52,10 @@ def _write_weights(
 
 @torch.no_grad()
 def rectangle(
-    q: Tensor,
-    k: Tensor,
-    lse: Tensor,
-    rows: slice | Tensor,
-    cols: slice,
-    *,
-    mask: BoundMask | None = None,
-    scale: float,
-    softcap: float | None = None,
-    blocks: Blocks | None = None,
+    call: AttentionCall, lse: Tensor, rows: slice | Tensor, cols: slice, *, blocks: Blocks | None = None
 ) -> Tensor:
-    """The weights of rows × cols, B H rows cols. q is B H T E, k is B G S E, lse is B H T in nats."""
+    """The weights of rows × cols, B H rows cols; lse is B H T in nats. The values are not used."""
+    q, k = call.q, call.k
     B, H, _, E = q.shape
     if isinstance(rows, slice):
         rows = torch.arange(rows.start, max(rows.start, rows.stop), device=q.device)
@@ -71,7 +63,7 @@ def rectangle(
     weights = lse.new_zeros(B, H, height, width)
     if weights.numel():
         blocks = blocks or blocks_for(q.dtype, E, height, width)
-        args, limits = SecondPassArguments.of(q, k, lse, scale, softcap), Limits.of(bands_of(mask), blocks.rows)
+        args, limits = SecondPassArguments.of(call, lse), Limits.of(bands_of(call.bound), blocks.rows)
         programs = B * H * triton.cdiv(height, blocks.rows) * triton.cdiv(width, blocks.keys)
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "ROWS": blocks.rows, "KEYS": blocks.keys}
         arguments = (args, Heads.of(q), Heads.of(k), limits, rows, height, cols.start, width, weights)

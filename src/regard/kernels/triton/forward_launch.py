@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.forward import ForwardArguments, forward_kernel
@@ -19,22 +20,15 @@ BUFFER_LIMIT = 2**24
 
 @torch.no_grad()
 def forward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bands: MaskBands,
-    *,
-    scale: float,
-    softcap: float | None = None,
-    request: ForwardRequest,
-    blocks: Blocks | None = None,
+    call: AttentionCall, bands: MaskBands, request: ForwardRequest, *, blocks: Blocks | None = None
 ) -> ForwardResult:
-    """q is B H T E, k is B G S E, v is B G S Ev, of one dtype on one device."""
+    """The requested results of a call whose tensors have one dtype and device; `bands` is its mask."""
+    q, k, v, scale = call.q, call.k, call.v, call.scale
     B, H, T, E = q.shape
     S, Ev = v.shape[-2:]
     is_empty = not (B * H and T and S)
-    if blocks is None and not request.maximum and not is_empty and hopper.is_available(q.device):
-        hopper_result = _forward_on_hopper(q, k, v, bands, scale, softcap, request)
+    if blocks is None and not is_empty and hopper.is_available(q.device):
+        hopper_result = _forward_on_hopper(call, bands, request)
         if hopper_result is not None:
             return hopper_result
     result = allocate_result(request, q, v)
@@ -49,7 +43,7 @@ def forward(
         T=T,
         S=S,
         scale=scale * LOG2E,
-        cap=None if softcap is None else softcap * LOG2E,
+        cap=None if call.softcap is None else call.softcap * LOG2E,
         out=result.out,
         lse=result.lse,
         maximum=result.maximum,
@@ -63,16 +57,13 @@ def forward(
     return result
 
 
-def _forward_on_hopper(
-    q: Tensor, k: Tensor, v: Tensor, bands: MaskBands, scale: float, softcap: float | None, request: ForwardRequest
-) -> ForwardResult | None:
+def _forward_on_hopper(call: AttentionCall, bands: MaskBands, request: ForwardRequest) -> ForwardResult | None:
     """The result of the kernels for Hopper GPUs; None where they do not support the call."""
     from regard.kernels.triton.hopper import launch as hopper_launch
 
-    if not hopper_launch.supports(q, k, v, bands=bands, scale=scale, softcap=softcap, bins=request.bins):
+    if not hopper_launch.supports(call, bands, request.bins, with_values=True):
         return None
-    result = allocate_result(request, q, v)
-    return hopper_launch.forward(q, k, v, bands, result, scale=scale, request=request)
+    return hopper_launch.forward(call, bands, request, allocate_result(request, call.q, call.v))
 
 
 def _kernel_arguments(

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.axes import distance_count
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
@@ -190,30 +191,30 @@ def _sum_pieces_kernel(
 
 @torch.no_grad()
 def sum_over_queries(
-    q: Tensor,
-    k: Tensor,
+    call: AttentionCall,
     lse: Tensor,
     bands: MaskBands,
     *,
-    scale: float,
-    softcap: float | None = None,
     bins: Bins | None = None,
     received: bool = True,
     distance: bool = False,
     offsets: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> KeySums:
-    """The requested sums over map bins, columns and distances. q is B H T E, k is B G S E, lse is B H T in nats.
+    """The requested sums over map bins, columns and distances; lse is B H T in nats, `bands` is the call's mask.
+
+    The values are not used.
 
     offsets   B, the key position of query 0 in each sample, for distances; None for S − T
     """
+    q, k = call.q, call.k
     (B, H, T, E), S = q.shape, k.shape[2]
     if blocks is None and not distance and q.numel() and k.numel() and hopper.is_available(q.device):
         from regard.kernels.triton.hopper import launch as hopper_launch
 
-        if hopper_launch.supports(q, k, bands=bands, scale=scale, softcap=softcap, bins=bins):
-            pooled = hopper_launch.map_of(q, k, lse, bands, scale=scale, bins=bins) if bins else None
-            return KeySums(pooled, hopper_launch.received_of(q, k, lse, bands, scale=scale) if received else None, None)
+        if hopper_launch.supports(call, bands, bins):
+            pooled = hopper_launch.map_of(call, bands, lse, bins) if bins else None
+            return KeySums(pooled, hopper_launch.received_of(call, bands, lse) if received else None, None)
     blocks = blocks or blocks_for(q.dtype, E, S, T)  # here a program owns keys and streams queries
     keys, queries, tiles = blocks.rows, blocks.keys, triton.cdiv(S, blocks.rows)
     D = distance_count(T, S)
@@ -227,7 +228,7 @@ def sum_over_queries(
         pieces = MapPieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.height, bins.width)
         pooled = lse.new_zeros(B, H, bins.R, bins.C)
     if q.numel() and k.numel():
-        args, limits = SecondPassArguments.of(q, k, lse, scale, softcap), Limits.of(bands.swapped(), keys)
+        args, limits = SecondPassArguments.of(call, lse), Limits.of(bands.swapped(), keys)
         inputs = kernel_arguments(args, q, k, limits, queries=queries, keys=keys, streamed=queries, length=T)
         constants = {"BINS": touched, "SMALL_BINS": small_bins, "DISTANCES": distances}
         arguments = (*inputs.arguments, columns, pieces, distance_parts, offsets if distance else None)

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.triton.launch import KernelArguments, on_device
 from regard.kernels.triton.tile_sizes import power_of_two
 from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
@@ -31,10 +32,10 @@ class SecondPassArguments(NamedTuple):
     cap: float | None
 
     @classmethod
-    def of(cls, q: Tensor, k: Tensor, lse: Tensor, scale: float, softcap: float | None) -> "SecondPassArguments":
-        (H, T), (G, S) = q.shape[1:3], k.shape[1:3]
-        cap = None if softcap is None else softcap * LOG2E
-        return cls(lse.contiguous(), H, H // G, T, S, scale * LOG2E, cap)
+    def of(cls, call: AttentionCall, lse: Tensor) -> "SecondPassArguments":
+        (H, T), (G, S) = call.q.shape[1:3], call.k.shape[1:3]
+        cap = None if call.softcap is None else call.softcap * LOG2E
+        return cls(lse.contiguous(), H, H // G, T, S, call.scale * LOG2E, cap)
 
 
 def kernel_arguments(

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.mask_bands import is_supported, mask_padding_queries
 from regard.kernels.triton.tile_sizes import MAX_HEAD_WIDTH, blocks_for, power_of_two
 from regard.masks import BoundMask
-from regard.padding import Padding
-from regard.records import See
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 MAX_TOP = 32
@@ -26,49 +25,42 @@ MIN_CAPABILITY = (8, 0)
 Reason = tuple[str, dict[str, Any]]
 
 
-def refusal(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: BoundMask | None = None,
-    bias: Tensor | None = None,
-    dropout: float = 0.0,
-    see: See | None = None,
-    padding: Padding | None = None,
-) -> Reason | None:
+def refusal(call: AttentionCall) -> Reason | None:
     """The reason why a call is not supported, with the values for its message; None if it is supported.
 
     >>> x = torch.zeros(1, 1, 4, 32, dtype=torch.float64, device="meta")
-    >>> refusal(x, x, x)[0]
+    >>> refusal(AttentionCall(x, x, x, scale=1.0))[0]
     'triton-device'
     """
     if torch.compiler.is_compiling():
         return "triton-tracing", {"backend": "eager"}
+    q, see = call.q, call.see
     machine = _machine_refusal(q)
     if machine is not None:
         return machine
-    width = max(q.shape[-1], v.shape[-1])
-    if dropout:
+    width = max(q.shape[-1], call.v.shape[-1])
+    if call.dropout:
         return "no-dropout", {"backend": "eager"}
     if q.dtype not in DTYPES:
         return "triton-dtype", {"dtype": str(q.dtype).removeprefix("torch."), "backend": "chunked"}
     if width > MAX_HEAD_WIDTH:
         return "triton-width", {"width": width, "most": MAX_HEAD_WIDTH, "backend": "chunked"}
-    if bias is not None:
+    if call.bias is not None:
         return "triton-bias", {"backend": "chunked"}
-    if not is_supported(mask):
+    if not is_supported(call.bound):
         return "triton-mask", {"backend": "chunked"}
-    if see is not None and see.differentiable and not is_supported(_statistics_mask(mask, padding, k.shape[2])):
+    if see is not None and see.differentiable and not is_supported(_statistics_mask(call)):
         return "triton-padding", {"backend": "eager"}
     if see is not None and see.top is not None and see.top > MAX_TOP:
         return "triton-top", {"top": see.top, "most": MAX_TOP, "backend": "chunked"}
     return None
 
 
-def _statistics_mask(mask: BoundMask | None, padding: Padding | None, S: int) -> BoundMask | None:
+def _statistics_mask(call: AttentionCall) -> BoundMask | None:
     """The mask of a forward in which padding queries are fully masked."""
-    return mask if padding is None or padding.queries is None else mask_padding_queries(mask, padding.queries, S)
+    if call.padding is None or call.padding.queries is None:
+        return call.bound
+    return mask_padding_queries(call.bound, call.padding.queries, call.k.shape[2])
 
 
 def _machine_refusal(q: Tensor) -> Reason | None:
@@ -142,21 +134,21 @@ MIN_TILE_ROWS = 64
 """The smallest number of queries of a tile where the sequence is long."""
 
 
-def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -> int:
+def scratch_for(call: AttentionCall, *, later: bool = False) -> int:
     """The scratch memory of a map in bytes, at most. Up to 192 MiB, which a small map may also take, are not counted.
 
     The forward needs scratch and strips, each no larger than the map, or than 128 and 64 MiB; but at least the strips
     of one head, one for each bin of queries and each tile. A second pass (`later`) keeps a sum for each row of the map,
     each tile of keys, and each bin that the tile touches.
     """
-    (B, H, T, E), S = q.shape, k.shape[2]
-    bins = Bins.of(T, S, see)
+    (B, H, T, E), S = call.q.shape, call.k.shape[2]
+    bins = Bins.of(T, S, call.see)
     if bins is None:
         return 0
     rows = B * H * bins.R
     numbers = rows * bins.C + max(rows, bins.R - (-T // MIN_TILE_ROWS)) * bins.C
     if later:
-        keys, bin_width = blocks_for(q.dtype, E, S, T).rows, bins.width
+        keys, bin_width = blocks_for(call.q.dtype, E, S, T).rows, bins.width
         numbers = max(numbers, rows * -(-S // keys) * bins_per_tile(keys, bin_width))
     return 4 * numbers
 

@@ -1,4 +1,4 @@
-"""Top keys, exactly, and entropy of each query, from q, k and the LSE.
+"""Top keys, exactly, entropy and the largest score of each query, from q, k and the LSE.
 
 A program owns a tile of queries, loops over the keys visible to them, and keeps the k best keys of each query so far.
 The best key of a tile replaces the worst kept one if its score is higher, and is removed from the tile, until no query
@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.triton import hopper
 from regard.kernels.triton.candidates import LIST_SIZE, MAX_LISTED_TOP, Candidates, TopOutput, rank
 from regard.kernels.triton.launch import launch
@@ -23,7 +24,6 @@ from regard.kernels.triton.second_pass import SecondPassArguments, kernel_argume
 from regard.kernels.triton.support import MAX_TOP
 from regard.kernels.triton.tile_sizes import SEARCH_BLOCKS, Blocks, blocks_for, power_of_two
 from regard.kernels.triton.tiles import Limits, load_rows, loop_range, mask_tile, score_tile, visible_tiles
-from regard.masks import BoundMask
 from regard.records import Top
 
 SLOTS_PER_LIST = tl.constexpr(LIST_SIZE)
@@ -34,6 +34,7 @@ class QueryStatistics(NamedTuple):
 
     top: Top | None
     entropy: Tensor | None
+    max_score: Tensor | None
 
 
 class OverflowedLists(NamedTuple):
@@ -51,6 +52,7 @@ def _query_statistics_kernel(
     limits,
     top,
     entropies,
+    max_scores,
     overflowed,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
@@ -81,6 +83,7 @@ def _query_statistics_kernel(
     best = tl.full((QUERIES, SLOTS), float("-inf"), tl.float32)
     positions = tl.zeros((QUERIES, SLOTS), tl.int32) - 1 - slots  # distinct, as the positions of keys are
     entropy = tl.zeros((QUERIES,), tl.float32)
+    largest = tl.full((QUERIES,), float("-inf"), tl.float32)
     if top is not None:
         best = tl.where(slots < top.k, best, float("inf"))  # surplus slots never hold the worst
     for part in tl.static_range(FIRST_PART, LAST_PART + 1):
@@ -96,11 +99,15 @@ def _query_statistics_kernel(
                 below = shift[:, None] - scores
                 weights = tl.exp2(-below)
                 entropy += tl.sum(weights * tl.where(weights == 0, 0.0, below), 1)  # 0 · inf would be NaN
+            if max_scores is not None:
+                largest = tl.maximum(largest, tl.max(scores, 1))
             if top is not None:
                 best, positions = _update_top(scores, keys, best, positions, S, SLOTS)
     row_index = head * T + rows
     if entropies is not None:
         tl.store(entropies + row_index, tl.where(entropy < 0.0, 0.0, entropy) * 0.6931471805599453, mask=wanted)
+    if max_scores is not None:
+        tl.store(max_scores + row_index, largest * 0.6931471805599453, mask=wanted)
     if top is not None:
         positions = _fill_missing(best, positions, slots, tl.minimum(S, 2 * top.k), SLOTS)
         _store_top(top, row_index, wanted, best, positions, slots, shift, S)
@@ -169,42 +176,41 @@ def _store_top(top, row_index, wanted, best, positions, slots, shift, S):
 
 @torch.no_grad()
 def query_statistics(
-    q: Tensor,
-    k: Tensor,
+    call: AttentionCall,
     lse: Tensor,
     *,
-    mask: BoundMask | None = None,
-    scale: float,
-    softcap: float | None = None,
     top: int | None = None,
     entropy: bool = False,
+    max_score: bool = False,
     threshold: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> QueryStatistics:
-    """The `top` keys, at most `MAX_TOP`, and the entropy, if requested. q B H T E, k B G S E, lse B H T in nats.
+    """The `top` keys, at most `MAX_TOP`, entropy and max_score, if requested; lse is B H T, in nats. Ignores values.
 
     A `threshold`, B H T, is an unscaled score that `top` keys of each query reach if that many are visible; it may save
     a pass.
     """
+    q, k = call.q, call.k
     (B, H, T, E), S = q.shape, k.shape[2]
     count = min(top or 0, S)
     assert count <= MAX_TOP
     top_output = TopOutput(lse.new_empty((B, H, T, count), dtype=torch.int64), lse.new_empty((B, H, T, count)), count)
     entropies = lse.new_zeros(B, H, T) if entropy else None
+    max_scores = lse.new_full((B, H, T), -torch.inf) if max_score else None
     if not (q.numel() and k.numel()):
         top_output.indices.copy_(torch.arange(count))
         top_output.weights.zero_()
     else:
-        args, bands = SecondPassArguments.of(q, k, lse, scale, softcap), bands_of(mask)
+        args, bands = SecondPassArguments.of(call, lse), bands_of(call.bound)
         list_groups = None
-        if 0 < count <= MAX_LISTED_TOP and blocks is None and not entropy:
-            list_groups = _candidate_lists(q, k, bands, scale, softcap, count, threshold)
+        if 0 < count <= MAX_LISTED_TOP and blocks is None and not entropy and not max_score:
+            list_groups = _candidate_lists(call, bands, count, threshold)
         blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCH_BLOCKS)
         limits, slots = Limits.of(bands, blocks.rows), power_of_two(count, 2)
         kernel_args = kernel_arguments(
             args, q, k, limits, queries=blocks.rows, keys=blocks.keys, streamed=blocks.keys, length=S
         )
-        arguments = (*kernel_args.arguments, top_output if count else None, entropies)
+        arguments = (*kernel_args.arguments, top_output if count else None, entropies, max_scores)
         tiles = triton.cdiv(T, blocks.rows)
         if list_groups is None:
             launch(
@@ -230,19 +236,19 @@ def query_statistics(
                 **kernel_args.constants,
                 SLOTS=slots,
             )
-    return QueryStatistics(Top(top_output.indices, top_output.weights) if top else None, entropies)
+    return QueryStatistics(Top(top_output.indices, top_output.weights) if top else None, entropies, max_scores)
 
 
 def _candidate_lists(
-    q: Tensor, k: Tensor, bands: MaskBands, scale: float, softcap: float | None, top: int, threshold: Tensor | None
+    call: AttentionCall, bands: MaskBands, top: int, threshold: Tensor | None
 ) -> Iterable[tuple[int, Candidates]] | None:
     """The keys that reach the threshold, for heads in groups, each with its first head; None without Hopper kernels."""
-    if not hopper.is_available(q.device):
+    if not hopper.is_available(call.q.device):
         return None
     from regard.kernels.triton.hopper import launch as hopper_launch
 
-    if not hopper_launch.supports(q, k, bands=bands, scale=scale, softcap=softcap, bins=None):
+    if not hopper_launch.supports(call, bands, None):
         return None
     if threshold is None:
-        threshold = hopper_launch.thresholds_of(q, k, bands, top=top)
-    return hopper_launch.candidates_of(q, k, threshold, bands)
+        threshold = hopper_launch.thresholds_of(call, bands, top)
+    return hopper_launch.candidates_of(call, bands, threshold)

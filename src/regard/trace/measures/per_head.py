@@ -1,16 +1,18 @@
 """Entropy, sink, distance and value-weighted attention of each head; `measure_heads` takes one over a whole Trace."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_count, bin_width, distance_count
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
+from regard.exact_weights import ExactWeights
 from regard.messages import Listed
 from regard.records import Record, See
 from regard.reference.statistics import entropy
+from regard.statistics_table import STATISTICS
 from regard.trace.measures.row_blocks import blocks, not_fully_masked, places
 from regard.trace.measures.visibility import Visibility, visibilities
 from regard.trace.trace import Trace
@@ -162,14 +164,21 @@ def value_weighted(record: Record, v: Array | None = None, W_o: Array | None = N
     """
     See(map=bins)  # validates it
     norms = _norms(record, v, W_o)[:, :, None]  # B H 1 S
+    changed = {one.name: None for one in STATISTICS if one.computed}  # also `sink_mass`: a sink has no value vector
+    return record.changed(**changed).changed(map=_map(record, norms, bins), exact=ValueWeights(record, norms))
 
-    def rectangle(rows: slice, cols: slice) -> Array:
-        exact = record.weights(rows=rows)
-        return convert_like(_value_weighted(np.asarray(to_numpy(exact)), norms)[..., cols], exact)
 
-    made = replace(record, lse=None, entropy=None, received=None, top=None, sink=None, distance=None, kept={})
-    made = replace(made, sink_mass=None)  # a sink has no value vector
-    return replace(made, map=_map(record, norms, bins), rectangle=rectangle)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ValueWeights(ExactWeights):
+    """The weights of a record times the norms of the values, B H 1 S, normalised to rows that sum to 1."""
+
+    record: Record
+    norms: np.ndarray
+    lse: None = None
+
+    def block(self, rows: slice, cols: slice) -> Array:
+        exact = self.record.weights(rows=rows)
+        return convert_like(_value_weighted(np.asarray(to_numpy(exact)), self.norms)[..., cols], exact)
 
 
 def _norms(record: Record, v: Array | None, W_o: Array | None) -> np.ndarray:
@@ -203,7 +212,7 @@ def _map(record: Record, norms: np.ndarray, bins: int) -> Array:
         summed = np.add.reduceat(weights, np.arange(0, S, wide), axis=-1)
         total[:, :, row_bins] += np.add.reduceat(summed, starts, axis=-2)
         count[:, :, row_bins] += np.add.reduceat(weights.any(-1).astype(int), starts, axis=-1)
-    like = record.map if record.map is not None else record.kept.get("q")
+    like = record.map if record.map is not None else record.weights(slice(0, 0))
     return convert_like((total / np.maximum(count, 1)[..., None]).astype(np.float32), like)
 
 

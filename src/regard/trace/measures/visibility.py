@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.arrays import to_numpy
-from regard.masks import BoundMask, Mask
+from regard.masks import BoundMask
 from regard.records import Record
 from regard.trace.measures.row_blocks import Block, block_rows, blocks, is_across, places
 from regard.trace.pooling import bin_size
@@ -59,13 +59,17 @@ def inferred_mask(record: Record) -> InferredMask:
     number masks everything, as in Hugging Face's `eager`.
     """
     B, _, _, S = record.shape
-    has_softmax, across = record.lse is not None or "lse" in record.kept, is_across(record)
+    has_softmax, across = _has_lse(record), is_across(record)
     found = []
     for choices in _read(record):
         bands = [_fitting(rows, has_softmax, across) for rows in choices]
         found.append(next((band for band in bands if band is not None), None) or _usual(choices[-1], across))
     left, right, keep = zip(*found, strict=True) if B else ((), (), ())
     return InferredMask(np.array(left, int), np.array(right, int), np.array(keep, bool).reshape(B, S))
+
+
+def _has_lse(record: Record) -> bool:
+    return record.lse is not None or (record.exact is not None and record.exact.lse is not None)
 
 
 def _read(record: Record) -> list[list[_Rows]]:
@@ -276,11 +280,8 @@ def visibilities(records: Iterable[Record]) -> Iterator[Visibility]:
 
 def _bound(record: Record) -> BoundMask | None:
     """The kept mask, where nothing else masks keys."""
-    kept, (T, S) = record.kept, record.shape[-2:]
-    if not {"q", "mask"} & kept.keys() or kept.get("bias") is not None:  # a file may keep the mask alone
-        return None
-    mask = Mask.window(None, None) if kept.get("mask") is None else Mask.of(kept["mask"])
-    return mask.bind(tuple(kept.get("lead", record.shape[:2])), T, S, kept.get("q"))
+    known = None if record.exact is None else record.exact.known_mask
+    return None if known is None else known.bind(*record.shape[-2:])
 
 
 def _block(bound: BoundMask, rows: slice, cols: slice, samples: int) -> np.ndarray:

@@ -1,21 +1,24 @@
 """The gradients of q, k and v through output, LSE, entropy and map, against autograd in float64."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import present, three
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 from torch.nn.functional import pad
 
 from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.autograd import BACKWARD_BLOCKS, BackwardBlocks, attention_with_gradient
-from regard.kernels.triton.support import DTYPES, ForwardResult
+from regard.kernels.triton.support import DTYPES, ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import Blocks
 
 SMALL = BackwardBlocks(keys=Blocks(32, 16, 4, 2), queries=Blocks(32, 16, 4, 2))
@@ -44,7 +47,7 @@ def plain(
     return ForwardResult(weights @ v, scores.logsumexp(-1).masked_fill(masked, -torch.inf), None, entropy, sums)
 
 
-def gradients(result: ForwardResult, inputs: list[Tensor], through: tuple[str, ...]) -> list[Tensor]:
+def gradients(result: ForwardResult, inputs: Sequence[Tensor], through: tuple[str, ...]) -> list[Tensor]:
     """The gradients of the inputs, from random gradients of the results."""
     make = torch.Generator().manual_seed(1)
     outputs = [getattr(result, name) for name in through]
@@ -54,7 +57,7 @@ def gradients(result: ForwardResult, inputs: list[Tensor], through: tuple[str, .
 
 
 def found(
-    inputs: list[Tensor],
+    inputs: Sequence[Tensor],
     device: str,
     mask: Mask | None = None,
     bins: int | None = 4,
@@ -65,14 +68,15 @@ def found(
     q, k, v = inputs = [x.to(device).requires_grad_() for x in inputs]
     T, S = q.shape[2], k.shape[2]
     options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL} | options
-    options |= {"lse": "lse" in through, "entropy": "entropy" in through}
+    blocks = options.pop("blocks")
+    request = ForwardRequest(lse="lse" in through, entropy="entropy" in through, bins=Bins.of(T, S, See(map=bins)))
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
-    result = attention_with_gradient(q, k, v, mask=bound, bins=Bins.of(T, S, See(map=bins)), **options)
+    result = attention_with_gradient(AttentionCall(q, k, v, bound=bound, **options), request, blocks=blocks)
     return gradients(result, inputs, through)
 
 
 def check(
-    inputs: list[Tensor],
+    inputs: Sequence[Tensor],
     device: str,
     mask: Mask | None = None,
     bins: int = 4,
@@ -81,7 +85,7 @@ def check(
 ) -> None:
     """The gradients equal those of float64."""
     one = Bins.of(inputs[0].shape[2], inputs[1].shape[2], See(map=bins))
-    exact = [x.detach().double().requires_grad_() for x in inputs]
+    exact = three(x.detach().double().requires_grad_() for x in inputs)
     scale = options.get("scale", inputs[0].shape[-1] ** -0.5)
     result = plain(*exact, mask, one, scale, options.get("softcap"))
     right = gradients(result, exact, through)
@@ -135,8 +139,8 @@ def test_grouped_heads_and_any_layout(device: str) -> None:
 
 def test_an_expanded_upstream_gradient(device: str) -> None:
     q, k, v = (x.to(device).requires_grad_() for x in tensors(20, 24))
-    attention_with_gradient(q, k, v, scale=0.25).out.sum().backward()
-    exact = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
+    attention_with_gradient(AttentionCall(q, k, v, scale=0.25), ForwardRequest()).out.sum().backward()
+    exact = three(x.detach().cpu().double().requires_grad_() for x in (q, k, v))
     plain(*exact, None, None, 0.25).out.sum().backward()
     for ours, theirs in zip((q, k, v), exact, strict=True):
         assert ours.grad is not None
@@ -147,14 +151,14 @@ def test_an_expanded_upstream_gradient(device: str) -> None:
 @pytest.mark.parametrize(
     "options", [{"softcap": 2.0}, {"scale": -0.3}, {"scale": 0.0}, {"scale": 1.5, "softcap": 30.0}]
 )
-def test_scale_and_softcap(options: dict[str, float], device: str) -> None:
+def test_scale_and_softcap(options: dict[str, Any], device: str) -> None:
     check(tensors(20, 20, H=1), device, Mask.causal(), **options)
 
 
 def test_large_scores(device: str) -> None:
     """|scores| around 100, where float32 has an LSE to 8e-6: no more than that is lost."""
     q, k, v = tensors(20, 48, 32)
-    exact = [x.double().requires_grad_() for x in (q * 30, k, v)]
+    exact = three(x.double().requires_grad_() for x in (q * 30, k, v))
     right = gradients(plain(*exact, None, None, 32**-0.5), exact, ("out", "lse", "entropy"))
     for ours, theirs in zip(found([q * 30, k, v], device, None, None, ("out", "lse", "entropy")), right, strict=True):
         torch.testing.assert_close(ours.cpu().double(), theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
@@ -164,11 +168,12 @@ def test_fully_masked_queries_have_no_gradient(device: str) -> None:
     """For any upstream gradient: the logarithm of an entropy of 0 sends an infinite one."""
     q, k, v = inputs = [x.to(device).requires_grad_() for x in tensors(40, 20)]
     mask = Mask.causal().bind((1, 2), 40, 20, q)
-    result = attention_with_gradient(q, k, v, mask=mask, scale=0.25, lse=True, entropy=True, blocks=SMALL)
+    call = AttentionCall(q, k, v, scale=0.25, bound=mask)
+    result = attention_with_gradient(call, ForwardRequest(lse=True, entropy=True), blocks=SMALL)
     masked = torch.full((1, 2, 40), torch.inf, device=device)
     masked[:, :, 20:] = 1.0
     d_q, *others = torch.autograd.grad(
-        [result.out, result.lse, result.entropy], inputs, [result.out.detach(), masked, masked]
+        [result.out, present(result.lse), present(result.entropy)], inputs, [result.out.detach(), masked, masked]
     )
     assert (d_q[:, :, :20] == 0).all()
     assert all(x.isfinite().all() for x in (d_q, *others))
@@ -179,7 +184,7 @@ def test_upstream_gradients_of_fully_masked_queries_are_ignored(value: float, de
     """A normalisation after attention may send infinity back to a row of zeros."""
     q, k, v = (torch.randn(1, 1, n, 16, device=device, requires_grad=True) for n in (24, 16, 16))
     mask = Mask.causal().bind((1, 1), 24, 16, q)
-    out = attention_with_gradient(q, k, v, mask=mask, scale=0.25).out
+    out = attention_with_gradient(AttentionCall(q, k, v, scale=0.25, bound=mask), ForwardRequest()).out
     upstream = torch.ones_like(out)
     right = torch.autograd.grad(out, (q, k, v), upstream, retain_graph=True)
     upstream[:, :, :8] = value
@@ -191,8 +196,8 @@ def test_only_required_gradients_are_computed(device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(20, 24))
     whole = found([q, k, v], device, None, None, ("out",))
     for needed in range(3):
-        parts = [x.detach().requires_grad_(i == needed) for i, x in enumerate((q, k, v))]
-        result = attention_with_gradient(*parts, scale=0.25, blocks=SMALL)
+        parts = three(x.detach().requires_grad_(i == needed) for i, x in enumerate((q, k, v)))
+        result = attention_with_gradient(AttentionCall(*parts, scale=0.25), ForwardRequest(), blocks=SMALL)
         assert all(x is None for x in result[1:])
         assert_same_bits(gradients(result, [parts[needed]], ("out",))[0].cpu(), whole[needed].cpu())
 
@@ -230,7 +235,7 @@ def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
 
 def test_second_gradients_are_refused(device: str) -> None:
     q, k, v = (x.to(device).requires_grad_() for x in tensors(4, 4))
-    out = attention_with_gradient(q, k, v, scale=1.0).out
+    out = attention_with_gradient(AttentionCall(q, k, v, scale=1.0), ForwardRequest()).out
     with pytest.raises(BackendError):
         torch.autograd.grad(out.sum(), q, create_graph=True)
 

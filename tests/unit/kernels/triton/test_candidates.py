@@ -9,11 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import Two, two
 from tolerances import assert_close
 from torch import Tensor
 
 from kernel_calls import MASKS, pair
 from regard import Mask
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.kernels.triton import hopper, top_keys
 from regard.kernels.triton.candidates import LIST_SIZE, MAX_LISTED_TOP, Candidates, TopOutput, rank
@@ -27,9 +29,9 @@ GROUPS = 16
 """Groups of keys whose maximum scores a forward keeps."""
 
 
-def even_pair(T: int, S: int, E: int = 16, *, dtype: torch.dtype = torch.float32, **options: Any) -> list[Tensor]:
+def even_pair(T: int, S: int, E: int = 16, *, dtype: torch.dtype = torch.float32, **options: Any) -> Two[Tensor]:
     """q and k with few bits: every dtype represents them and their products exactly, and many scores are equal."""
-    return [(x * 2).round().clamp(-6, 6).div(4).to(dtype) for x in pair(T, S, E, **options)]
+    return two((x * 2).round().clamp(-6, 6).div(4).to(dtype) for x in pair(T, S, E, **options))
 
 
 def scores_of(q: Tensor, k: Tensor, mask: Mask | None) -> Tensor:
@@ -75,7 +77,8 @@ def check_rank(
     for first, end in ((0, heads // 3), (heads // 3, heads)):
         if first < end:
             some = Candidates(*(x[first:end] for x in all_candidates))
-            rank(SecondPassArguments.of(q, k, lse, SCALE, None), q, k, some, first, TopOutput(indices, weights, top))
+            args = SecondPassArguments.of(AttentionCall(q, k, k, SCALE), lse)
+            rank(args, q, k, some, first, TopOutput(indices, weights, top))
     check(indices, weights, scores, top)
 
 
@@ -135,7 +138,7 @@ def test_nan_scores_come_last() -> None:
         torch.full((1, 1, 8, 6), -1, device=DEVICE), torch.full((1, 1, 8, 6), torch.nan, device=DEVICE), 6
     )
     rank(
-        SecondPassArguments.of(q, k, torch.zeros(1, 1, 8, device=DEVICE), SCALE, None),
+        SecondPassArguments.of(AttentionCall(q, k, k, SCALE), torch.zeros(1, 1, 8, device=DEVICE)),
         q,
         k,
         Candidates(counts, keys),
@@ -176,22 +179,22 @@ def hopper_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Tensor, MaskBand
     return calls
 
 
-def _supports(*tensors: Tensor, bands: MaskBands, scale: float, softcap: float | None, bins: None) -> bool:
-    return bands.queries is None and softcap is None and scale == SCALE and bins is None
+def _supports(call: AttentionCall, bands: MaskBands, bins: None) -> bool:
+    return bands.queries is None and call.softcap is None and call.scale == SCALE and bins is None
 
 
-def _scores_for(q: Tensor, k: Tensor, bands: MaskBands) -> Tensor:
-    return scores_of(q.cpu(), k.cpu(), None if bands.right is None else Mask.causal())
+def _scores_for(call: AttentionCall, bands: MaskBands) -> Tensor:
+    return scores_of(call.q.cpu(), call.k.cpu(), None if bands.right is None else Mask.causal())
 
 
-def _thresholds_of(q: Tensor, k: Tensor, bands: MaskBands, *, top: int) -> Tensor:
-    return (threshold_of(_scores_for(q, k, bands), top) / SCALE).float().to(DEVICE)
+def _thresholds_of(call: AttentionCall, bands: MaskBands, top: int) -> Tensor:
+    return (threshold_of(_scores_for(call, bands), top) / SCALE).float().to(DEVICE)
 
 
 def _lister(calls: list[tuple[Tensor, MaskBands]]) -> Callable[..., Iterator[tuple[int, Candidates]]]:
-    def lists(q: Tensor, k: Tensor, threshold: Tensor, bands: MaskBands) -> Iterator[tuple[int, Candidates]]:
+    def lists(call: AttentionCall, bands: MaskBands, threshold: Tensor) -> Iterator[tuple[int, Candidates]]:
         calls.append((threshold, bands))
-        found = candidates_of(_scores_for(q, k, bands), threshold.cpu() * SCALE)
+        found = candidates_of(_scores_for(call, bands), threshold.cpu() * SCALE)
         for first in range(0, len(found.counts), 3):
             yield first, Candidates(*(x[first : first + 3] for x in found))
 
@@ -251,9 +254,10 @@ def test_calls_that_do_not_use_lists(mask: Mask | None, options: dict[str, Any],
     q, k = (x.to(DEVICE) for x in even_pair(16, 70))
     bound = None if mask is None else mask.bind(q.shape[:2], 16, 70, q)
     lse = torch.zeros(1, 2, 16, device=DEVICE)
-    plain = {"mask": bound, "scale": SCALE, "top": 4} | options
-    found = query_statistics(q, k, lse, **{"threshold": lse} | plain)
-    right = query_statistics(q, k, lse, **plain | {"threshold": None})
+    call = AttentionCall(q, k, k, SCALE, bound=bound, softcap=options.get("softcap"))
+    requested: dict[str, Any] = {"top": 4} | {name: value for name, value in options.items() if name != "softcap"}
+    found = query_statistics(call, lse, **{"threshold": lse} | requested)
+    right = query_statistics(call, lse, **requested | {"threshold": None})
     assert not hopper_calls
     assert (found.top is None) == (right.top is None)
     if found.top is not None and right.top is not None:
@@ -273,6 +277,6 @@ def _top_of(
     q, k, lse = q.to(DEVICE), k.to(DEVICE), scores.logsumexp(-1).float().to(DEVICE)
     bound = None if mask is None else mask.bind(q.shape[:2], q.shape[2], k.shape[2], q)
     unscaled = None if threshold is None else threshold.to(DEVICE) / SCALE
-    found = query_statistics(q, k, lse, mask=bound, scale=SCALE, top=top, threshold=unscaled)
+    found = query_statistics(AttentionCall(q, k, k, SCALE, bound=bound), lse, top=top, threshold=unscaled)
     assert found.top is not None
     return found.top.indices, found.top.weights

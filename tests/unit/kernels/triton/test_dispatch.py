@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from narrowing import Three, present, three
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
@@ -20,18 +21,18 @@ MASKS = {
     "causal and padding": Mask.causal() & KEEP,
     "segments": Mask.segments(torch.tensor([1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])),
 }
-EVERYTHING = See(map=4, entropy=True, received=True, top=3, distance=True, qk=True)
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
+EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, qk=True)
+FIELDS = ("map", "lse", "max_score", "entropy", "received", "sink", "distance")
 
 
-def tensors(T: int = 11, S: int = 11, *, Ev: int = 8, device: str = "cpu", dtype: Any = torch.float32) -> list[Tensor]:
+def tensors(T: int = 11, S: int = 11, *, Ev: int = 8, device: str = "cpu", dtype: Any = torch.float32) -> Three[Tensor]:
     make = torch.Generator().manual_seed(0)
     shapes = ((2, 2, T, 8), (2, 1, S, 8), (2, 1, S, Ev))
-    return [torch.randn(shape, generator=make).to(device, dtype) for shape in shapes]
+    return three(torch.randn(shape, generator=make).to(device, dtype) for shape in shapes)
 
 
-def leaves(xs: list[Tensor], dtype: torch.dtype | None = None) -> list[Tensor]:
-    return [x.detach().to(dtype or x.dtype).clone().requires_grad_() for x in xs]
+def leaves(xs: Three[Tensor], dtype: torch.dtype | None = None) -> Three[Tensor]:
+    return three(x.detach().to(dtype or x.dtype).clone().requires_grad_() for x in xs)
 
 
 def assert_same_record(found: Any, right: Any, fields: tuple[str, ...] = FIELDS) -> None:
@@ -71,11 +72,11 @@ def test_triton_by_name_raises_with_its_reason(device: str) -> None:
 def test_output_and_record_are_those_of_eager(name: str, device: str) -> None:
     q, k, v = tensors(Ev=5, device=device)
     out, record = attend(q, k, v, mask=MASKS[name], see=EVERYTHING)
-    exact = [x.double() for x in (q, k, v)]
+    exact = three(x.double() for x in (q, k, v))
     right_out, right = attend(*exact, mask=MASKS[name], see=EVERYTHING, backend="eager")
     assert_close(out, right_out)
     assert_same_record(record, right)
-    assert_close(record.top.weights, right.top.weights, "weights")
+    assert_close(present(record.top).weights, present(right.top).weights, "weights")
     assert_close(record.weights(), right.weights(), "weights")
     assert_close(record.weights(slice(3, 9), slice(2, 5)), right.weights(slice(3, 9), slice(2, 5)), "weights")
 
@@ -83,7 +84,7 @@ def test_output_and_record_are_those_of_eager(name: str, device: str) -> None:
 @pytest.mark.parametrize(("T", "S"), [(1, 6), (3, 6), (6, 3)])
 def test_causal_is_aligned_to_the_last_key(T: int, S: int, device: str) -> None:
     xs = tensors(T, S, device=device)
-    right = attend(*(x.double() for x in xs), mask=Mask.causal(), backend="eager")
+    right = attend(*three(x.double() for x in xs), mask=Mask.causal(), backend="eager")
     assert_close(attend(*xs, mask=Mask.causal(), backend="triton"), right)
 
 
@@ -113,9 +114,9 @@ def test_masked_garbage_changes_nothing(garbage: float, device: str) -> None:
         out, record = attend(*xs, mask=mask, see=see, backend="triton")
         if last is not None and not torch.isfinite(torch.tensor(last)):
             assert out[:, :, 6:].isnan().all()
-            assert record.map[:, :, 6:].isnan().all()
+            assert present(record.map)[:, :, 6:].isnan().all()
         out[:, :, masked].square().sum().backward()
-        visible = [x[:, :, masked] for x in (out.detach(), record.map, record.lse, record.entropy)]
+        visible = [present(x)[:, :, masked] for x in (out.detach(), record.map, record.lse, record.entropy)]
         return [*visible, *(x.grad for x in xs)]
 
     for changed, clean in zip(everything(garbage), everything(None), strict=True):
@@ -127,14 +128,19 @@ def test_a_fully_masked_query_has_zero_output_and_zero_gradient(dtype: torch.dty
     xs = leaves(tensors(device=device, dtype=dtype))
     see = See(map=4, entropy=True, differentiable=True)
     out, record = attend(*xs, mask=Mask.causal() & KEEP, see=see, backend="triton")
-    attending = record.lse > -torch.inf
-    (out.float().sum() + record.map.square().sum() + record.lse[attending].sum() + record.entropy.sum()).backward()
+    attending = present(record.lse) > -torch.inf
+    (
+        out.float().sum()
+        + present(record.map).square().sum()
+        + present(record.lse)[attending].sum()
+        + present(record.entropy).sum()
+    ).backward()
     assert not attending[1, :, :3].any()
     assert (out[1, :, :3] == 0).all()
-    assert (record.entropy[1, :, :3] == 0).all()
-    assert all(x.grad.isfinite().all() for x in xs)
-    assert (xs[0].grad[1, :, :3] == 0).all()
-    assert (xs[2].grad[1, :, :3] == 0).all()
+    assert (present(record.entropy)[1, :, :3] == 0).all()
+    assert all(present(x.grad).isfinite().all() for x in xs)
+    assert (present(xs[0].grad)[1, :, :3] == 0).all()
+    assert (present(xs[2].grad)[1, :, :3] == 0).all()
 
 
 # --- gradients -------------------------------------------------------------------------------------------
@@ -153,13 +159,16 @@ def loss(out: Tensor, record: Any, everything: bool) -> Tensor:
 @pytest.mark.parametrize("differentiable", [True, False])
 @pytest.mark.parametrize("name", ["full", "causal and padding"])
 def test_gradients_are_those_of_eager(name: str, differentiable: bool, device: str) -> None:
-    see = See(map=4, entropy=True, received=True, top=2, distance=True, differentiable=differentiable)
+    see = See(map=4, max_score=True, entropy=True, received=True, top=2, distance=True, differentiable=differentiable)
     ours, right = leaves(tensors(device=device)), leaves(tensors(device=device), torch.float64)
     for xs, backend in ((ours, "auto"), (right, "eager")):
         out, record = attend(*xs, mask=MASKS[name], softcap=4.0, see=see, backend=backend)
         for field in ("map", "lse", "entropy"):
             assert getattr(record, field).requires_grad == differentiable
-        assert not any(x.requires_grad for x in (record.received, record.sink, record.distance, record.top.weights))
+        assert not any(
+            present(x).requires_grad
+            for x in (record.received, record.sink, record.distance, present(record.top).weights)
+        )
         loss(out, record, differentiable).backward()
     for one, other in zip(ours, right, strict=True):
         assert_close(one.grad, other.grad, "gradient")
@@ -171,7 +180,7 @@ def test_changing_a_record_does_not_change_the_gradients(device: str) -> None:
         out, record = attend(*xs, see=See(map=4, entropy=True))
         if xs is again:
             for x in (record.map, record.lse, record.entropy):
-                x.zero_()
+                present(x).zero_()
         out.sum().backward()
     for one, other in zip(once, again, strict=True):
         assert_same_bits(one.grad, other.grad)
@@ -198,8 +207,8 @@ def test_records_of_other_kernels_are_those_of_eager(see: See, lse_kind: str, de
     """Whatever LSE the other kernel returns for fully masked queries, if it returns one."""
     q, k, v = tensors(device=device)
     mask = MASKS["causal and padding"]
-    _, right = attend(*(x.double() for x in (q, k, v)), mask=mask, see=see, backend="eager")
-    lse = right.lse.float()
+    _, right = attend(*three(x.double() for x in (q, k, v)), mask=mask, see=see, backend="eager")
+    lse = present(right.lse).float()
     masked = lse == -torch.inf
     assert masked.any()
     lse = {"right": lse, "0": lse.masked_fill(masked, 0), "inf": lse.masked_fill(masked, torch.inf), "no": None}[
@@ -230,24 +239,24 @@ class Layer(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, visible, is_causal=visible is None)
 
 
-def heads(device: str) -> list[Tensor]:
+def heads(device: str) -> Three[Tensor]:
     """A width that PyTorch's kernels accept on every device."""
     make = torch.Generator().manual_seed(0)
-    return [torch.randn(1, 2, 21, 64, generator=make).to(device) for _ in range(3)]
+    return three(torch.randn(1, 2, 21, 64, generator=make).to(device) for _ in range(3))
 
 
 @pytest.mark.usefixtures("always_in_blocks")
 def test_watch_changes_nothing_unless_fused(device: str) -> None:
     layer, xs = Layer(), heads(device)
     plain = layer(*xs)
-    with watch(layer, see=See(map=5, entropy=True, qk=True)) as trace:
+    with watch(layer, see=See(map=5, max_score=True, entropy=True, qk=True)) as trace:
         assert_same_bits(layer(*xs), plain)
-    with watch(layer, see=See(map=5, entropy=True, qk=True, fused=True)) as fused:
+    with watch(layer, see=See(map=5, max_score=True, entropy=True, qk=True, fused=True)) as fused:
         assert_close(layer(*xs), plain)
     assert not trace[0].fused
     assert fused[0].fused
     assert "fused" in repr(fused[0])
-    assert_same_record(fused[0], trace[0], ("map", "lse", "entropy", "sink"))
+    assert_same_record(fused[0], trace[0], ("map", "lse", "max_score", "entropy", "sink"))
     assert_close(fused[0].weights(), trace[0].weights(), "weights")
 
 

@@ -5,7 +5,7 @@ from tolerances import assert_close
 
 from regard import Mask, See, attend
 
-EVERYTHING = See(map=2, entropy=True, received=True, top=2, distance=True, values=True, qk=True)
+EVERYTHING = See(map=2, max_score=True, entropy=True, received=True, top=2, distance=True, values=True, qk=True)
 
 
 def test_empty_calls_equal_eager(device: str) -> None:
@@ -15,6 +15,6 @@ def test_empty_calls_equal_eager(device: str) -> None:
             out, record = attend(q, k, v, mask=mask, backend="triton", see=EVERYTHING)
             right, expected = attend(q, k, v, mask=mask, backend="eager", see=EVERYTHING)
             assert_close(out, right, "output", "float32")
-            for name in ("map", "lse", "entropy", "received", "sink", "distance", "value_norms"):
+            for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance", "value_norms"):
                 assert_close(getattr(record, name), getattr(expected, name), "statistic", "float32")
             assert record.weights().shape == (B, H, T, S)

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 import torch
+from narrowing import Two, two
 from tolerances import assert_close
 from torch import Tensor
 
 from regard import Mask
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.kernels.triton.exact_weights import rectangle
 from regard.kernels.triton.tile_sizes import Blocks
@@ -17,9 +19,9 @@ IDS = torch.tensor([3] * 5 + [7] * 12 + [5] * 5 + [9] * 8)
 WHOLE = slice(0, 20), slice(0, 30)
 
 
-def pair(T: int, S: int, E: int = 16, *, H: int = 2, G: int = 1, dtype: Any = torch.float32) -> list[Tensor]:
+def pair(T: int, S: int, E: int = 16, *, H: int = 2, G: int = 1, dtype: Any = torch.float32) -> Two[Tensor]:
     make = torch.Generator().manual_seed(0)
-    return [torch.randn(shape, generator=make).to(dtype) for shape in ((1, H, T, E), (1, G, S, E))]
+    return two(torch.randn(shape, generator=make).to(dtype) for shape in ((1, H, T, E), (1, G, S, E)))
 
 
 def check(
@@ -31,7 +33,8 @@ def check(
     right, lse = attention_weights(scores)[:, :, rows, cols], scores.logsumexp(-1).float()
     bound = None if mask is None else mask.bind(q.shape[:2], q.shape[2], k.shape[2], q.to(device))
     rows = rows if isinstance(rows, slice) else rows.to(device)
-    found = rectangle(q.to(device), k.to(device), lse.to(device), rows, cols, mask=bound, **options).cpu()
+    blocks, q, k = options.pop("blocks"), q.to(device), k.to(device)
+    found = rectangle(AttentionCall(q, k, k, bound=bound, **options), lse.to(device), rows, cols, blocks=blocks).cpu()
     assert_close(found, right, "weights")
     return found
 

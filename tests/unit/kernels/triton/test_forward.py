@@ -6,11 +6,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import present, three
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 
 from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.functional.statistics import entropy, pooled_map, statistics_of
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import forward_launch, support
@@ -19,6 +21,7 @@ from regard.kernels.triton.forward_launch import forward
 from regard.kernels.triton.mask_bands import MaskBands, bands_of, visible_ranges
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import BLOCKS, Blocks, blocks_for
+from regard.records import Statistics
 
 SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)
 
@@ -42,9 +45,11 @@ def forward_result(
     T, S = q.shape[2], k.shape[2]
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q.to(device))
     request = ForwardRequest(lse=True, maximum=True, entropy=True, bins=Bins.of(T, S, See(map=bins)))
-    options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL, "request": request} | options
-    found = forward(*(x.to(device) for x in (q, k, v)), bands_of(bound), **options)
-    return ForwardResult(*(None if x is None else x.cpu() for x in found))
+    request, blocks = options.pop("request", request), options.pop("blocks", SMALL)
+    options = {"scale": q.shape[-1] ** -0.5} | options
+    call = AttentionCall(*three(x.to(device) for x in (q, k, v)), **options)
+    found = forward(call, bands_of(bound), request, blocks=blocks)
+    return ForwardResult(found.out.cpu(), *(None if x is None else x.cpu() for x in found[1:]))
 
 
 def check(
@@ -151,8 +156,8 @@ def test_fully_masked_queries_get_zeros(device: str) -> None:
     assert found.sums is not None
     assert (found.out[:, :, :20] == 0).all()
     assert (found.lse[:, :, :20] == -torch.inf).all()
-    assert (found.entropy[:, :, :20] == 0).all()
-    assert all(x.isfinite().all() for x in (found.out, found.sums, found.entropy))
+    assert (present(found.entropy)[:, :, :20] == 0).all()
+    assert all(present(x).isfinite().all() for x in (found.out, found.sums, found.entropy))
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice", "ignore:invalid value encountered")
@@ -201,19 +206,20 @@ def test_random_calls(T: int, S: int, bins: int, left: int | None, right: int | 
 
 def test_attention_returns_every_requested_statistic(device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(24, 30, H=4, G=2))
-    see = See(map=5, entropy=True, received=True, top=3, distance=True)
+    see = See(map=5, max_score=True, entropy=True, received=True, top=3, distance=True)
     mask = Mask.window(6, 2)
-    out, found = attention(q, k, v, mask=mask.bind((1, 4), 24, 30, q), scale=0.25, see=see)
+    out, found = attention(AttentionCall(q, k, v, scale=0.25, bound=mask.bind((1, 4), 24, 30, q), see=see))
     scores, weights = weights_of(q, k, mask, 0.25)
     right = statistics_of(weights, scores.logsumexp(-1), see)
     assert_close(out, weights @ v.double().repeat_interleave(2, 1))
-    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance"):
         assert_close(getattr(found, name), getattr(right, name), "statistic")
     assert found.top is not None
     assert right.top is not None
     assert_close(found.top.weights, right.top.weights, "weights")
-    assert attention(q, k, v, scale=0.25)[1] == (None,) * 8
-    assert attention(q, k, v, scale=0.25, see=See(map=None, lse=False, sink=False))[1] == (None,) * 8
+    assert attention(AttentionCall(q, k, v, scale=0.25))[1] == Statistics()
+    nothing = See(map=None, lse=False, sink=False)
+    assert attention(AttentionCall(q, k, v, scale=0.25, see=nothing))[1] == Statistics()
     assert found.map is not None
     assert_close(pooled_map(weights, 5), found.map, "statistic", "float32")
 
@@ -221,12 +227,12 @@ def test_attention_returns_every_requested_statistic(device: str) -> None:
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0), (0, 0)])
 def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(T, S))
-    out, found = attention(q, k, v, scale=1.0, see=See(entropy=True))
+    out, found = attention(AttentionCall(q, k, v, scale=1.0, see=See(entropy=True)))
     assert out.shape == q.shape
     assert (out == 0).all()
     assert found.lse is not None
     assert (found.lse == -torch.inf).all()
-    assert (found.entropy == 0).all()
+    assert (present(found.entropy) == 0).all()
 
 
 def test_visible_ranges_of_segments() -> None:

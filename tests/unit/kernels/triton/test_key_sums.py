@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from narrowing import present
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 from torch.nn.functional import pad
@@ -13,6 +14,7 @@ from torch.nn.functional import pad
 from kernel_calls import ANY_MASK, any_mask, pair
 from kernel_calls import MASKS as SHARED
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import distance
 from regard.kernels.tiles import Bins
@@ -45,18 +47,19 @@ def check(q: Tensor, k: Tensor, device: str, mask: Mask | None = None, bins: int
     one = Bins.of(T, S, See(map=bins))
     q, k = q.to(device), k.to(device)
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
-    found = sum_over_queries(q, k, lse.float().to(device), bands_of(bound), bins=one, **options)
+    call = AttentionCall(q, k, k, **{name: options.pop(name) for name in ("scale", "softcap") if name in options})
+    found = sum_over_queries(call, lse.float().to(device), bands_of(bound), bins=one, **options)
     found = KeySums(*(None if x is None else x.cpu() for x in found))
     assert_close(found.received, weights.sum(-2), "statistic")
     attending = (lse > -torch.inf).sum(-1, keepdim=True)
     if found.distance is not None:
         assert_close(found.distance, distance(weights) * attending.clamp(min=1), "statistic")
-    assert_close(found.received.sum(-1, keepdim=True), attending, "statistic", "float32")
+    assert_close(present(found.received).sum(-1, keepdim=True), attending, "statistic", "float32")
     if one is not None:
         assert found.map is not None
         assert_close(found.map, in_bins(weights, one), "statistic")
         # Two ways to compute the same number: bins summed over queries, columns summed in bins.
-        columns = pad(found.received, (0, one.C * one.width - S)).unflatten(-1, (one.C, one.width)).sum(-1)
+        columns = pad(present(found.received), (0, one.C * one.width - S)).unflatten(-1, (one.C, one.width)).sum(-1)
         assert_close(found.map.sum(-2), columns, "statistic", "float32")
     return found
 
@@ -94,7 +97,7 @@ def test_grouped_heads_in_any_layout(device: str) -> None:
 @pytest.mark.parametrize(
     "options", [{"softcap": 2.0}, {"scale": -0.3}, {"scale": 0.0}, {"scale": 1.5, "softcap": 30.0}]
 )
-def test_scale_and_softcap(options: dict[str, float], device: str) -> None:
+def test_scale_and_softcap(options: dict[str, Any], device: str) -> None:
     check(*pair(20, 20), device, Mask.causal(), **options)
 
 
@@ -103,10 +106,10 @@ def test_large_scores(device: str) -> None:
     q, k = (x.to(device) for x in pair(16, 32, 32))
     weights, lse = weights_of(q.cpu() * 40, k.cpu(), None, scale=32**-0.5)
     assert lse.abs().max() > 120
-    found = sum_over_queries(
-        q * 40, k, lse.float().to(device), MaskBands(), scale=32**-0.5, bins=Bins.of(16, 32, See(map=5)), blocks=SMALL
-    )
-    torch.testing.assert_close(found.received.cpu(), weights.sum(-2).float(), rtol=5e-5, atol=1e-6)
+    call = AttentionCall(q * 40, k, k, scale=32**-0.5)
+    bins = Bins.of(16, 32, See(map=5))
+    found = sum_over_queries(call, lse.float().to(device), MaskBands(), bins=bins, blocks=SMALL)
+    torch.testing.assert_close(present(found.received).cpu(), weights.sum(-2).float(), rtol=5e-5, atol=1e-6)
 
 
 def test_equal_keys_and_one_visible_key(device: str) -> None:
@@ -125,7 +128,7 @@ def test_fully_masked_queries_add_nothing(masked_lse: float, device: str) -> Non
     weights, lse = weights_of(q, k, mask, scale=0.25)
     q, k, lse = (x.to(device) for x in (q, k, lse.float().nan_to_num(neginf=masked_lse)))
     bands, bins = bands_of(mask.bind((1, 2), 40, 20, q)), Bins.of(40, 20, See(map=3))
-    found = sum_over_queries(q, k, lse, bands, scale=0.25, bins=bins, blocks=SMALL)
+    found = sum_over_queries(AttentionCall(q, k, k, scale=0.25), lse, bands, bins=bins, blocks=SMALL)
     assert_close(found.received, weights.sum(-2), "statistic")
     assert found.map is not None
     assert (found.map[..., 0, :] == 0).all()
@@ -157,6 +160,6 @@ def test_random_calls(T: int, S: int, bins: int, left: int | None, right: int | 
 def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k = (x.to(device) for x in pair(T, S))
     lse, bins = q.new_full((1, 2, T), -torch.inf), Bins.of(T, S, See(map=3))
-    found = sum_over_queries(q, k, lse, MaskBands(), scale=1.0, bins=bins, distance=True)
-    assert found.received.shape == (1, 2, S)
+    found = sum_over_queries(AttentionCall(q, k, k, scale=1.0), lse, MaskBands(), bins=bins, distance=True)
+    assert present(found.received).shape == (1, 2, S)
     assert not any(x.any() for x in found if x is not None)

@@ -1,23 +1,26 @@
 """The statistics of attention computed by another kernel: every field, against float64."""
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+from narrowing import present
 from tolerances import assert_close
 from torch import Tensor
 
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import statistics_of
 from regard.kernels.triton import forward_launch, hopper
-from regard.kernels.triton.observe import observe
+from regard.kernels.triton.attention import observe
 from regard.kernels.triton.support import ForwardResult
 from regard.kernels.triton.tile_sizes import blocks_for
 
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
+FIELDS = ("map", "lse", "max_score", "entropy", "received", "sink", "distance")
 
 
 def pair(T: int, S: int) -> list[Tensor]:
@@ -28,13 +31,14 @@ def pair(T: int, S: int) -> list[Tensor]:
 @pytest.mark.parametrize(
     "see",
     [
-        See(map=5, entropy=True, received=True, top=3, distance=True),
+        See(map=5, max_score=True, entropy=True, received=True, top=3, distance=True),
+        See(map=None, lse=False, sink=False, max_score=True),
         See(map=None),
         See(map=None, lse=False, sink=False, received=True),
         See(map=None, lse=False, sink=False, qk=True, entropy=True),
         See(map=None, lse=False, sink=False),
     ],
-    ids=["everything", "sink", "received", "entropy", "nothing"],
+    ids=["everything", "max_score", "sink", "received", "entropy", "nothing"],
 )
 @pytest.mark.parametrize(("T", "S"), [(20, 30), (30, 20)])
 def test_requested_statistics_equal_float64(see: See, T: int, S: int, device: str) -> None:
@@ -44,7 +48,7 @@ def test_requested_statistics_equal_float64(see: See, T: int, S: int, device: st
     right = statistics_of(attention_weights(scores), scores.logsumexp(-1), see)
     lse = scores.logsumexp(-1).float().nan_to_num(neginf=torch.inf)
     q, k, lse = q.to(device), k.to(device), lse.to(device)
-    found = observe(q, k, lse, mask=Mask.causal().bind((1, 2), T, S, q), scale=0.25, see=see)
+    found = observe(AttentionCall(q, k, k, 0.25, bound=Mask.causal().bind((1, 2), T, S, q), see=see), lse)
     for name in FIELDS:
         one, other = getattr(found, name), getattr(right, name)
         assert (one is None) == (other is None), name
@@ -58,8 +62,8 @@ def test_requested_statistics_equal_float64(see: See, T: int, S: int, device: st
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0), (0, 0)])
 def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k = (x.to(device) for x in pair(T, S))
-    see = See(map=3, entropy=True, received=True, top=2, distance=True)
-    found = observe(q, k, q.new_full((1, 2, T), -torch.inf), scale=1.0, see=see)
+    see = See(map=3, max_score=True, entropy=True, received=True, top=2, distance=True)
+    found = observe(AttentionCall(q, k, k, 1.0, see=see), q.new_full((1, 2, T), -torch.inf))
     right = statistics_of(torch.zeros(1, 2, T, S), torch.full((1, 2, T), -torch.inf), see)
     for name in FIELDS:
         assert_close(getattr(found, name), getattr(right, name), "statistic")
@@ -74,7 +78,7 @@ def test_queries_fully_masked_by_segments(device: str) -> None:
     assert (lse == -torch.inf).any()
     right = statistics_of(attention_weights(scores), scores.logsumexp(-1), see)
     q, k, lse = q.to(device), k.to(device), lse.masked_fill(lse == -torch.inf, 0).to(device)
-    found = observe(q, k, lse, mask=mask.bind((1, 2), 20, 30, q), scale=0.25, see=see)
+    found = observe(AttentionCall(q, k, k, 0.25, bound=mask.bind((1, 2), 20, 30, q), see=see), lse)
     for name in ("map", "lse", "received", "sink"):
         assert_close(getattr(found, name), getattr(right, name), "statistic")
 
@@ -86,18 +90,17 @@ class Hopper(ModuleType):
         super().__init__("regard.kernels.triton.hopper.launch")
         self.widths: list[int] = []
 
-    def supports(self, *tensors: Tensor, **options: Any) -> bool:
-        return all(x.shape[3] == 16 for x in tensors) and options["softcap"] is None
+    def supports(self, call: AttentionCall, *_: Any, with_values: bool = False) -> bool:
+        tensors = (call.q, call.k, call.v) if with_values else (call.q, call.k)
+        return all(x.shape[3] == 16 for x in tensors) and call.softcap is None
 
-    def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, bands: Any, result: ForwardResult, *, scale: float, request: Any
-    ) -> ForwardResult:
-        self.widths.append(v.shape[3])
-        blocks = blocks_for(q.dtype, 16, q.shape[2], k.shape[2])
-        found = forward_launch.forward(q, k, v, bands, scale=scale, request=request, blocks=blocks)
+    def forward(self, call: AttentionCall, bands: Any, request: Any, result: ForwardResult) -> ForwardResult:
+        self.widths.append(call.v.shape[3])
+        blocks = blocks_for(call.q.dtype, 16, call.q.shape[2], call.k.shape[2])
+        found = forward_launch.forward(call, bands, request, blocks=blocks)
         for one, other in zip(result, found, strict=True):
             if one is not None:
-                one.copy_(other)
+                one.copy_(present(other))
         return result
 
 
@@ -106,16 +109,17 @@ def test_keys_replace_values_if_the_hopper_kernel_supports_it(
     with_lse: bool, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     q, k = (x.to(device) for x in pair(20, 30))
-    see = See(map=5, entropy=True, sink=False)
+    see = See(map=5, max_score=True, entropy=True, sink=False)
     lse = (q.double() @ k.double().mT / 4).logsumexp(-1) if with_lse else None
-    right = observe(q, k, lse, scale=0.25, see=see)
+    call = AttentionCall(q, k, k, 0.25, see=see)
+    right = observe(call, lse)
     stand_in = Hopper()
     monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
     monkeypatch.setattr(hopper, "launch", stand_in, raising=False)
     monkeypatch.setattr(hopper, "is_available", lambda _: True)
-    found = observe(q, k, lse, scale=0.25, see=see)
+    found = observe(call, lse)
     assert stand_in.widths == [16]
-    for name in ("map", "lse", "entropy"):
+    for name in ("map", "lse", "max_score", "entropy"):
         assert_close(getattr(found, name), getattr(right, name), "statistic")
-    observe(q, k, lse, scale=0.25, softcap=3.0, see=see)
+    observe(replace(call, softcap=3.0), lse)
     assert stand_in.widths == [16], "the call that is not supported"

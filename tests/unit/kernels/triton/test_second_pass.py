@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from tolerances import assert_close
 
 from regard.kernels.triton.second_pass import padded_shifts
-from tests.tolerances import assert_close
 
 
 @pytest.mark.parametrize("T", [1, 15, 16, 40])

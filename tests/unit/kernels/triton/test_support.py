@@ -8,11 +8,11 @@ from torch import Tensor
 
 from kernel_calls import tensors
 from regard import See
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import forward_launch, key_sums
-from regard.kernels.triton.attention import attention
+from regard.kernels.triton.attention import attention, observe
 from regard.kernels.triton.hopper.config import ROWS
-from regard.kernels.triton.observe import observe
 from regard.kernels.triton.pooling import max_strips
 from regard.kernels.triton.support import scratch_for
 from regard.kernels.triton.tile_sizes import blocks_for
@@ -34,12 +34,14 @@ def record_sizes(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: 
 @pytest.mark.parametrize(("T", "S", "max_bins"), SIZES)
 def test_scratch_of_a_second_pass(T: int, S: int, max_bins: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, _ = (x.to(device) for x in tensors(T, S))
-    see, sizes = See(map=max_bins, sink=False), []
+    see = See(map=max_bins, sink=False)
+    sizes: list[int] = []
     lse = (q.double() @ k.double().mT / 4).logsumexp(-1)
     record_sizes(monkeypatch, key_sums, "MapPieces", sizes)
-    observe(q, k, lse, scale=0.25, see=see)
-    least = scratch_for(q, k, see)
-    assert scratch_for(q, k, see, later=True) == max(least, *sizes)
+    call = AttentionCall(q, k, k, scale=0.25, see=see)
+    observe(call, lse)
+    least = scratch_for(call)
+    assert scratch_for(call, later=True) == max(least, *sizes)
     assert len(sizes) == 1
 
 
@@ -47,12 +49,14 @@ def test_scratch_of_a_second_pass(T: int, S: int, max_bins: int, device: str, mo
 def test_scratch_of_the_forward(max_bins: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a free allowance it takes at most twice the map, or what one head needs."""
     q, k, v = (x.to(device) for x in tensors(30, 30, H=12))
-    see, sizes = See(map=max_bins, sink=False), []
+    see = See(map=max_bins, sink=False)
+    sizes: list[int] = []
     monkeypatch.setattr(forward_launch, "BUFFER_LIMIT", 0)
     record_sizes(monkeypatch, forward_launch, "MapBuffers", sizes)
-    _, found = attention(q, k, v, scale=0.25, see=see)
+    call = AttentionCall(q, k, v, scale=0.25, see=see)
+    _, found = attention(call)
     assert found.map is not None
-    assert scratch_for(q, k, see) == 2 * found.map.nbytes
+    assert scratch_for(call) == 2 * found.map.nbytes
     blocks, C = blocks_for(q.dtype, 16, 30, 30), found.map.shape[-1]
     bins = Bins.of(30, 30, see)
     assert bins is not None
@@ -62,7 +66,9 @@ def test_scratch_of_the_forward(max_bins: int, device: str, monkeypatch: pytest.
 
 def test_without_a_map_there_is_no_scratch() -> None:
     q, k, _ = tensors(20, 30)
-    assert scratch_for(q, k, None) == scratch_for(q, k, See(map=None, received=True), later=True) == 0
+    received = See(map=None, received=True)
+    assert scratch_for(AttentionCall(q, k, k, 1.0)) == 0
+    assert scratch_for(AttentionCall(q, k, k, 1.0, see=received), later=True) == 0
 
 
 def test_strips_of_a_long_head_are_counted() -> None:
@@ -73,4 +79,4 @@ def test_strips_of_a_long_head_are_counted() -> None:
     assert bins is not None
     smallest = blocks_for(q.dtype, 64, 2_000_000, 2_000_000, bins.width).rows
     strips = 4 * bins.C * max(max_strips(2_000_000, bins, rows) for rows in (smallest, ROWS))
-    assert scratch_for(q, q, see) >= strips > 4 * bins.R * bins.C
+    assert scratch_for(AttentionCall(q, q, q, 1.0, see=see)) >= strips > 4 * bins.R * bins.C

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Mask, See
+from regard.attention_call import AttentionCall
 from regard.kernels.triton import support
 from regard.kernels.triton.mask_bands import is_supported
 from regard.messages import LANGUAGES, say
@@ -22,7 +23,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def key(x: Tensor = Q, **options: Any) -> str | None:
     """The message key of the reason, which exists in both languages."""
-    found = support.refusal(x, x, x, **options)
+    found = support.refusal(AttentionCall(x, x, x, 1.0, **options))
     if found is None:
         return None
     for lang in LANGUAGES:
@@ -34,7 +35,7 @@ def key(x: Tensor = Q, **options: Any) -> str | None:
 def test_unsupported_masks(mask: Mask) -> None:
     bound = mask.bind((1, 1), 4, 4, Q)
     assert not is_supported(bound)
-    assert key(mask=bound) == "triton-mask"
+    assert key(bound=bound) == "triton-mask"
 
 
 def test_unsupported_calls() -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kernel_calls import pair
 from regard import Mask
+from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import entropy, top_keys
 from regard.kernels.triton.tile_sizes import Blocks
@@ -37,7 +38,8 @@ def check(
     weights, lse = attention_weights(scores), scores.logsumexp(-1).float()
     q, k, lse = q.to(device), k.to(device), lse.to(device)
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
-    found = query_statistics(q, k, lse, mask=bound, top=top, entropy=True, **options)
+    call = AttentionCall(q, k, k, options.pop("scale"), bound=bound, softcap=options.pop("softcap"))
+    found = query_statistics(call, lse, top=top, entropy=True, **options)
     assert found.top is not None
     assert found.entropy is not None
     indices = found.top.indices.cpu()
@@ -104,7 +106,7 @@ def test_large_scores(device: str) -> None:
     """|scores| around 150, where float32 has an LSE to 8e-6."""
     q, k = (x.to(device) for x in pair(16, 32, 32))
     scores = attention_scores(q.double() * 40, k.double().expand(1, 2, -1, -1))
-    found = query_statistics(q * 40, k, scores.logsumexp(-1).float(), scale=32**-0.5, top=5, entropy=True)
+    found = query_statistics(AttentionCall(q * 40, k, k, 32**-0.5), scores.logsumexp(-1).float(), top=5, entropy=True)
     right = top_keys(scores.softmax(-1), 5)
     assert scores.abs().max() > 120
     assert found.top is not None
@@ -140,7 +142,7 @@ def test_random_calls(T: int, S: int, top: int, left: int | None, right: int | N
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0)])
 def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k = (x.to(device) for x in pair(T, S))
-    found = query_statistics(q, k, q.new_full((1, 2, T), -torch.inf), scale=1.0, top=3, entropy=True)
+    found = query_statistics(AttentionCall(q, k, k, 1.0), q.new_full((1, 2, T), -torch.inf), top=3, entropy=True)
     assert found.top is not None
     assert found.top.indices.shape == found.top.weights.shape == (1, 2, T, min(3, S))
     assert found.entropy is not None

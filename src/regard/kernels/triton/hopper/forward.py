@@ -11,9 +11,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
 from regard.kernels.triton.hopper.bins import sum_bin_rows
-from regard.kernels.triton.hopper.gluon_names import copy_in, sync
 from regard.kernels.triton.hopper.lanes import group_maxima, log2, nth_largest, sum_by_lane
-from regard.kernels.triton.hopper.pipeline import barriers_for, load_stage, wait_stage
+from regard.kernels.triton.hopper.pipeline import barriers_for, copy_in, load_stage, sync, wait_stage
 from regard.kernels.triton.hopper.scheduler import head_and_tile, key_tiles, tile_at, wave_count
 from regard.kernels.triton.hopper.softmax import accumulate, softmax_tile
 
@@ -33,6 +32,7 @@ def forward_kernel(
     SCATTER: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
+    MAXIMUM: gl.constexpr,
     ENTROPY: gl.constexpr,
     TOP: gl.constexpr,
     BINS: gl.constexpr,
@@ -56,19 +56,24 @@ def forward_kernel(
     if CONSUMERS == 2:
         gl.warp_specialize([
             (_consume, (args, buffers, queries, keys, values, barriers, 0, 2, STAGES,
-                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, BIN_UNIT, PIECES)),
+                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, MAXIMUM, ENTROPY, TOP, BINS, BIN_UNIT,
+                        PIECES)),
             (_consume, (args, buffers, queries, keys, values, barriers, 1, 2, STAGES,
-                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, BIN_UNIT, PIECES)),
+                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, MAXIMUM, ENTROPY, TOP, BINS, BIN_UNIT,
+                        PIECES)),
             (_produce, (args, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 1], [REGISTERS, 24])
     else:
         gl.warp_specialize([
             (_consume, (args, buffers, queries, keys, values, barriers, 0, 3, STAGES,
-                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, BIN_UNIT, PIECES)),
+                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, MAXIMUM, ENTROPY, TOP, BINS, BIN_UNIT,
+                        PIECES)),
             (_consume, (args, buffers, queries, keys, values, barriers, 1, 3, STAGES,
-                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, BIN_UNIT, PIECES)),
+                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, MAXIMUM, ENTROPY, TOP, BINS, BIN_UNIT,
+                        PIECES)),
             (_consume, (args, buffers, queries, keys, values, barriers, 2, 3, STAGES,
-                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, BIN_UNIT, PIECES)),
+                        ACCUMULATE, SOFTMAX_FIRST, SCATTER, CAUSAL, LSE, MAXIMUM, ENTROPY, TOP, BINS, BIN_UNIT,
+                        PIECES)),
             (_produce, (args, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 4, 1], [REGISTERS, REGISTERS, 24])
     # fmt: on
@@ -130,6 +135,7 @@ def _consume(
     SCATTER: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
+    MAXIMUM: gl.constexpr,
     ENTROPY: gl.constexpr,
     TOP: gl.constexpr,
     BINS: gl.constexpr,
@@ -172,7 +178,7 @@ def _consume(
                     )  # fmt: skip
             mbarrier.arrive(q_empty.index(0))
             n_used += tiles
-            lse = _store_results(args, state, totals, head, row, LSE, ENTROPY, TOP)
+            lse = _store_results(args, state, totals, head, row, LSE, MAXIMUM, ENTROPY, TOP)
             if BINS != "":
                 sync()  # other threads load what this one stored
                 sum_bin_rows(buffers, scratch, head - args.first, row, lse, tiles * KEYS, args.T, True, PIECES)
@@ -235,7 +241,17 @@ def _process_tiles(
 
 
 @gluon.jit
-def _store_results(args, state, totals, head, row, LSE: gl.constexpr, ENTROPY: gl.constexpr, TOP: gl.constexpr):
+def _store_results(
+    args,
+    state,
+    totals,
+    head,
+    row,
+    LSE: gl.constexpr,
+    MAXIMUM: gl.constexpr,
+    ENTROPY: gl.constexpr,
+    TOP: gl.constexpr,
+):
     """Store the results of these queries; returns their LSE in base 2."""
     acc, m, group_max, _ = state
     total, score_sum, _, _ = totals
@@ -257,6 +273,8 @@ def _store_results(args, state, totals, head, row, LSE: gl.constexpr, ENTROPY: g
     rows = row + gl.arange(0, acc.shape[0], rows_layout)
     if LSE:
         gl.store(args.lse + here + rows, lse * 0.6931471805599453, mask=rows < args.T)
+    if MAXIMUM:
+        gl.store(args.maximum + here + rows, m * 0.6931471805599453, mask=rows < args.T)
     if TOP > 0:
         gl.store(
             args.threshold + here + rows,

@@ -1,6 +1,7 @@
 """Launch of the Hopper kernels: supported calls, tensor descriptors, number of programs, buffers of a map."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.candidates import LIST_SIZE, MAX_LISTED_TOP, Candidates
 from regard.kernels.triton.hopper.bins import MapBuffers
@@ -144,12 +146,12 @@ LIST_LIMIT = 2**24
 """Keys in all lists: 64 MiB, or one head's."""
 
 
-def supports(*tensors: Tensor, bands: MaskBands, scale: float, softcap: float | None, bins: Bins | None) -> bool:
+def supports(call: AttentionCall, bands: MaskBands, bins: Bins | None, *, with_values: bool = False) -> bool:
     """Whether the kernels support the call: half precision, head width 64 or 128, no mask or causal with an offset,
-    bins that are large enough.
+    bins that are large enough. The values count only for the forward.
     """
-    q, *_ = tensors
-    E = q.shape[3]
+    q = call.q
+    tensors, E = (q, call.k, call.v) if with_values else (q, call.k), q.shape[3]
     return (
         E in WIDTHS
         and all(x.shape[3] == E and can_use_tma(x) for x in tensors)
@@ -157,50 +159,49 @@ def supports(*tensors: Tensor, bands: MaskBands, scale: float, softcap: float | 
         and q.shape[2] >= ROWS
         and bands.queries is None
         and bands.left is None
-        and softcap is None
-        and scale > 0
+        and call.softcap is None
+        and call.scale > 0
         and (bins is None or bins_supported(bins))
     )
 
 
-def forward(
-    q: Tensor, k: Tensor, v: Tensor, bands: MaskBands, result: ForwardResult, *, scale: float, request: ForwardRequest
-) -> ForwardResult:
-    """Write the requested statistics and thresholds into `result` and return it. q is B H T E, k and v are B G S E; for
-    a call that is supported.
-    """
+def forward(call: AttentionCall, bands: MaskBands, request: ForwardRequest, result: ForwardResult) -> ForwardResult:
+    """Write the requested statistics and thresholds into `result` and return it, for a call that is supported."""
+    q, k, v = call.q, call.k, call.v
     if 0 < request.top <= MAX_LISTED_TOP:
         result = result._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
     config = config_for(q.shape[3], request, is_causal=bands.right is not None)
     fills_processors = triton.cdiv(q.shape[2], config.rows) >= MIN_WAVES * processors(q.device)
     if not fills_processors or k[0, 0].nbytes + v[0, 0].nbytes <= L2_BYTES:
-        _forward(q, k, v, bands, result, config, scale=scale, request=request)
+        _forward(call, bands, request, result, config)
         return result
     group_size = q.shape[1] // k.shape[1]
     for sample, h in product(range(q.shape[0]), range(q.shape[1])):
         query_head = slice(sample, sample + 1), slice(h, h + 1)
         key_head = slice(sample, sample + 1), slice(h // group_size, h // group_size + 1)
         head_result = result._replace(**{name: x[query_head] for name, x in result._asdict().items() if x is not None})
-        _forward(q[query_head], k[key_head], v[key_head], bands, head_result, config, scale=scale, request=request)
+        one_head = replace(call, q=q[query_head], k=k[key_head], v=v[key_head])
+        _forward(one_head, bands, request, head_result, config)
     return result
 
 
 def _forward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bands: MaskBands,
-    result: ForwardResult,
-    config: KernelConfig,
-    *,
-    scale: float,
-    request: ForwardRequest,
+    call: AttentionCall, bands: MaskBands, request: ForwardRequest, result: ForwardResult, config: KernelConfig
 ) -> None:
+    q, k, v = call.q, call.k, call.v
     args = _arguments(
-        q, k, bands, scale, out=result.out, lse=result.lse, entropy=result.entropy, threshold=result.threshold
+        call,
+        bands,
+        call.scale,
+        out=result.out,
+        lse=result.lse,
+        maximum=result.maximum,
+        entropy=result.entropy,
+        threshold=result.threshold,
     )
     flags = {
         "LSE": result.lse is not None,
+        "MAXIMUM": result.maximum is not None,
         "ENTROPY": result.entropy is not None,
         "TOP": request.top if result.threshold is not None else 0,
     }
@@ -235,31 +236,33 @@ def _forward(
         launch_with_map(args, request.bins, result.sums.flatten(0, 1), config.consumers, launch)
 
 
-def map_of(q: Tensor, k: Tensor, lse: Tensor, bands: MaskBands, *, scale: float, bins: Bins) -> Tensor:
+def map_of(call: AttentionCall, bands: MaskBands, lse: Tensor, bins: Bins) -> Tensor:
     """Sums of weights over the bins, B H R C, from the LSE, B H T in nats; for a call that is supported."""
     sums = lse.new_empty(*lse.shape[:2], bins.R, bins.C)
-    args = _arguments(q, k, bands, scale, out=sums, lse=lse.contiguous())
+    args = _arguments(call, bands, call.scale, out=sums, lse=lse.contiguous())
 
     def launch(args: HopperArguments, buffers: MapBuffers, programs: int, constants: dict[str, Any]) -> None:
-        _launch_second_pass(args, buffers, q, k, programs, bands, "map", MAP_CONFIG, constants)
+        _launch_second_pass(args, buffers, call.q, call.k, programs, bands, "map", MAP_CONFIG, constants)
 
     launch_with_map(args, bins, sums.flatten(0, 1), MAP_CONFIG.consumers, launch)
     return sums
 
 
-def received_of(q: Tensor, k: Tensor, lse: Tensor, bands: MaskBands, *, scale: float) -> Tensor:
+def received_of(call: AttentionCall, bands: MaskBands, lse: Tensor) -> Tensor:
     """The weight received by each key, B H S, from the LSE, B H T in nats; for a call that is supported."""
+    q, k = call.q, call.k
     sums = lse.new_empty(*lse.shape[:2], k.shape[2])
-    args = _arguments(q, k, bands, scale, out=sums, lse=padded_shifts(lse, RECEIVED_CONFIG.streamed))
+    args = _arguments(call, bands, call.scale, out=sums, lse=padded_shifts(lse, RECEIVED_CONFIG.streamed))
     programs = programs_for(args.heads * triton.cdiv(args.S, RECEIVED_CONFIG.rows), q.device)
     _launch_second_pass(args, _no_buffers(sums), k, q, programs, bands, "received", RECEIVED_CONFIG, NO_BINS)
     return sums
 
 
-def thresholds_of(q: Tensor, k: Tensor, bands: MaskBands, *, top: int) -> Tensor:
+def thresholds_of(call: AttentionCall, bands: MaskBands, top: int) -> Tensor:
     """An unscaled score, B H T, that `top` keys reach if that many are visible; `top` is at most MAX_LISTED_TOP."""
+    q, k = call.q, call.k
     thresholds = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    args = _arguments(q, k, bands, 1.0, out=thresholds, threshold=thresholds)
+    args = _arguments(call, bands, 1.0, out=thresholds, threshold=thresholds)
     programs = programs_for(args.heads * triton.cdiv(args.T, SEARCH_CONFIG.rows), q.device)
     _launch_second_pass(
         args, _no_buffers(thresholds), q, k, programs, bands, "thresholds", SEARCH_CONFIG, NO_BINS, top=top
@@ -267,13 +270,14 @@ def thresholds_of(q: Tensor, k: Tensor, bands: MaskBands, *, top: int) -> Tensor
     return thresholds
 
 
-def candidates_of(q: Tensor, k: Tensor, threshold: Tensor, bands: MaskBands) -> Iterator[tuple[int, Candidates]]:
+def candidates_of(call: AttentionCall, bands: MaskBands, threshold: Tensor) -> Iterator[tuple[int, Candidates]]:
     """The keys that reach the threshold, B H T, an unscaled score; for heads in groups, each with its first head."""
+    q, k = call.q, call.k
     T, heads = q.shape[2], q.shape[0] * q.shape[1]
     group = heads_per_group(heads, LIST_LIMIT // (T * LIST_SIZE))
     counts = torch.empty((group, T), dtype=torch.int32, device=q.device)
     lists = torch.empty((group, T, LIST_SIZE), dtype=torch.int32, device=q.device)
-    args = _arguments(q, k, bands, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)
+    args = _arguments(call, bands, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)
     for first in range(0, heads, group):
         group_args = args._replace(first=first, heads=min(group, heads - first))
         programs = programs_for(group_args.heads * triton.cdiv(T, SEARCH_CONFIG.rows), q.device)
@@ -317,18 +321,18 @@ def _launch_second_pass(
 
 
 def _arguments(
-    q: Tensor,
-    k: Tensor,
+    call: AttentionCall,
     bands: MaskBands,
     scale: float,
     *,
     out: Tensor,
     lse: Tensor | None = None,
+    maximum: Tensor | None = None,
     entropy: Tensor | None = None,
     threshold: Tensor | None = None,
     counts: Tensor | None = None,
 ) -> HopperArguments:
-    (B, H, T, _), (G, S) = q.shape, k.shape[1:3]
+    (B, H, T, _), (G, S) = call.q.shape, call.k.shape[1:3]
     return HopperArguments(
         first=0,
         heads=B * H,
@@ -341,6 +345,7 @@ def _arguments(
         scale=scale * LOG2E,
         out=out,
         lse=out if lse is None else lse,
+        maximum=out if maximum is None else maximum,
         entropy=out if entropy is None else entropy,
         threshold=out if threshold is None else threshold,
         counts=out if counts is None else counts,

@@ -1,13 +1,18 @@
 """Tiles in shared memory: a ring of stages, each with a "full" and an "empty" barrier.
 
 A barrier alternates between two phases: a wait selects one by the parity of the number of uses of the stage.
+`sync` and `copy_in` are Gluon functions whose names changed between Triton 3.6 and 3.9.
 """
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
-from regard.kernels.triton.hopper.gluon_names import copy_in
+sync = getattr(gl, "barrier", None) or gl.thread_barrier
+"""Barrier among the warps of one role."""
+
+copy_in = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+"""TMA load of a tile into shared memory, which signals a barrier."""
 
 
 @gluon.jit

@@ -32,6 +32,7 @@ class HopperArguments(NamedTuple):
     scale: float
     out: Any
     lse: Any
+    maximum: Any
     entropy: Any
     threshold: Any
     counts: Any

@@ -15,8 +15,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
-from regard.kernels.triton.hopper.gluon_names import copy_in
-from regard.kernels.triton.hopper.pipeline import barriers_for, load_stage, wait_stage
+from regard.kernels.triton.hopper.pipeline import barriers_for, copy_in, load_stage, wait_stage
 from regard.kernels.triton.hopper.scheduler import head_and_tile, key_tiles, query_tiles, tile_at, wave_count
 from regard.kernels.triton.hopper.second_pass_tiles import bounds_for, initial_state, reduce_tile, store_results
 

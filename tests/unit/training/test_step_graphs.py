@@ -1,4 +1,4 @@
-"""Steps captured as CUDA graphs: everything that can be tested without a GPU. For real graphs see tests/gpu."""
+"""Training steps as CUDA graphs: everything that can be tested without a GPU. For real graphs see tests/gpu."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.training import cuda_graph
+from regard.cuda_graph import WARM_UP
+from regard.training import step as module
 from regard.training.batches import IGNORED
-from regard.training.cuda_graph import WARM_UP, GraphedUpdate, padded_to_widest
-from regard.training.step import MicroBatch
+from regard.training.step import GraphedUpdate, MicroBatch, padded_to_widest
 
 
 def micro(B: int, T: int, S: int, fill: int = 1) -> MicroBatch:
@@ -46,16 +46,19 @@ class Recorder:
         return sum((targets[targets != IGNORED].sum() for _, targets in micro), torch.zeros(())).float()
 
 
+Graphs = Callable[[], tuple[GraphedUpdate, Recorder]]
+
+
 @pytest.fixture
-def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[GraphedUpdate, Recorder]]:
-    def record(self: GraphedUpdate, micro: Sequence[MicroBatch]) -> cuda_graph._Graph:
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Graphs:
+    def record(self: GraphedUpdate, micro: Sequence[MicroBatch]) -> module._CapturedStep:
         own = [({name: each.clone() for name, each in inputs.items()}, targets.clone()) for inputs, targets in micro]
         numbers = torch.zeros(())
 
         def replay() -> None:
             numbers.copy_(sum(targets[targets != IGNORED].sum() for _, targets in own))  # type: ignore[arg-type]
 
-        return cuda_graph._Graph(own, numbers, replay)
+        return module._CapturedStep(own, numbers, replay)
 
     monkeypatch.setattr(GraphedUpdate, "_record", record)
 
@@ -66,7 +69,7 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[GraphedUpdate,
     return made
 
 
-def test_shape_is_warmed_up_then_replayed_with_current_data(graphs) -> None:
+def test_shape_is_warmed_up_then_replayed_with_current_data(graphs: Graphs) -> None:
     step, recorder = graphs()
     step.prepare(lr=0.5, n_targets=6)
     assert recorder.prepared == (0.5, 6)
@@ -77,8 +80,8 @@ def test_shape_is_warmed_up_then_replayed_with_current_data(graphs) -> None:
     assert recorder.eager == WARM_UP + 1
 
 
-def test_shapes_beyond_the_limit_run_without_a_graph(graphs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_graph, "MOST_GRAPHS", 1)
+def test_shapes_beyond_the_limit_run_without_a_graph(graphs: Graphs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_GRAPHS", 1)
     step, recorder = graphs()
     for _ in range(4):
         step([micro(2, 3, 5)])

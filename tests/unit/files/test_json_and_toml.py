@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.checkpoints.strict_json import JsonError, parse
+from regard.files.json_and_toml import JsonError, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_json_round_trip(value: Any) -> None:
-    assert parse(json.dumps(value).encode()) == value
+    assert parse_json(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_json_round_trip(value: Any) -> None:
 )
 def test_error_gives_the_place(content: bytes, place: str) -> None:
     with pytest.raises(JsonError) as caught:
-        parse(content)
+        parse_json(content)
     assert str(caught.value) == place
 
 
 @given(st.binary(max_size=20))
 def test_any_bytes_give_a_value_or_json_error(content: bytes) -> None:
     try:
-        parse(content)
+        parse_json(content)
     except JsonError as error:
         str(error)

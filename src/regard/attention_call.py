@@ -1,15 +1,19 @@
-"""`AttentionCall`: the validated arguments of one attention call, arranged as B H T E for every backend."""
+"""`AttentionCall`: the arguments of one attention call, arranged as B H T E, as every backend and kernel takes them.
+
+`make_call` validates the arguments of a caller. `WeightsFromQK` are its exact weights, by a function of a backend.
+"""
 
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 
 from regard.arrays import Array, convert_like, is_tensor
-from regard.axes import Sizes, attention_sizes, check_bias
+from regard.axes import Shape, Sizes, attention_sizes, check_bias
 from regard.errors import ArgumentError, DtypeError
+from regard.exact_weights import ExactWeights, KnownMask
 from regard.masks import BoundMask, Mask
 from regard.masks.padding import padding_of
 from regard.masks.rules import as_four_axes
@@ -25,16 +29,24 @@ class AttentionCall:
     q: Array
     k: Array
     v: Array
-    sizes: Sizes
     scale: float
+    lead: Shape | None = None
+    """The caller's own axes before T and S; None for B H."""
     mask: Mask | None = None
     bound: BoundMask | None = None
+    """The mask, bound to this call: kernels use only this one."""
     bias: Array | None = None
     softcap: float | None = None
     dropout: float = 0.0
     see: See | None = None
     padding: Padding | None = None
     """Only with `see`."""
+
+    @property
+    def sizes(self) -> Sizes:
+        B, H, T, E = self.q.shape
+        _, G, S, Ev = self.v.shape
+        return Sizes(lead=(B, H) if self.lead is None else self.lead, B=B, H=H, G=G, T=T, S=S, E=E, Ev=Ev)
 
     @property
     def is_torch(self) -> bool:
@@ -44,15 +56,45 @@ class AttentionCall:
         """… B H T (or 1, where all rows agree): whether a flagged key, … B H S, is visible to each query."""
         return flagged.any(-1)[..., None] if self.bound is None else self.bound.sees(flagged)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The keyword arguments of a kernel."""
-        return {"mask": self.bound, "bias": self.bias, "scale": self.scale, "softcap": self.softcap}
+
+class RectangleFunction(Protocol):
+    """The function of a backend that computes rows × cols of the weights of a call, B H rows cols, from its LSE."""
+
+    def __call__(self, call: AttentionCall, lse: Array, rows: slice, cols: slice) -> Array: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class WeightsFromQK(ExactWeights):
+    """exp(score − LSE), computed from q and k. q B H T E, k B G S E, lse B H T; `bias` broadcasts to B H T S.
+
+    lead      the caller's axes before T and S, to which `mask` applies; `bound` is the mask of T queries and S keys
+    compute   the function of the backend
+    """
+
+    q: Array
+    k: Array
+    lse: Array
+    scale: float
+    lead: Shape
+    compute: RectangleFunction
+    mask: Mask | None = None
+    bound: BoundMask | None = None
+    bias: Array | None = None
+    softcap: float | None = None
+
+    def block(self, rows: slice, cols: slice) -> Array:
+        options: dict[str, Any] = {"bound": self.bound, "bias": self.bias, "softcap": self.softcap}
+        # The values are not used.
+        call = AttentionCall(self.q, self.k, self.k[..., :0], self.scale, **options)
+        return self.compute(call, self.lse, rows, cols)
 
     @property
-    def options_with_see(self) -> dict[str, Any]:
-        """The keyword arguments of a kernel that returns statistics."""
-        return {**self.options, "see": self.see, "padding": self.padding}
+    def arrays(self) -> tuple[Array, ...]:
+        return (self.q, self.k, self.lse) if self.bias is None else (self.q, self.k, self.lse, self.bias)
+
+    @property
+    def known_mask(self) -> KnownMask | None:
+        return None if self.bias is not None else KnownMask(self.mask, self.lead, self.q)
 
 
 def make_call(
@@ -71,7 +113,7 @@ def make_call(
     """Validate the arguments of a call and arrange them. Raises RegardErrors with the values and the fix."""
     _check_array_types(q, k, v)
     if is_tensor(q):
-        from regard.dispatch.torch_backends import autocast
+        from regard.functional.attention import autocast
 
         q, k, v = autocast(q, k, v)
     else:
@@ -94,8 +136,8 @@ def make_call(
         q=_as_four_axes(q, sizes.B, sizes.H),
         k=_as_four_axes(k, sizes.B, sizes.G),
         v=_as_four_axes(v, sizes.B, sizes.G),
-        sizes=sizes,
         scale=1 / math.sqrt(sizes.E) if scale is None else float(scale),
+        lead=sizes.lead,
         mask=mask,
         bound=bound,
         bias=bias,

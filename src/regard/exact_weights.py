@@ -1,0 +1,69 @@
+"""ExactWeights: the exact weights of one attention call, of which any rectangle is computed on request.
+
+`WeightsArray` holds them. Other kinds are beside the code that makes them: from q, k and the LSE (`attention_call`), a
+decoding step, several calls stitched together, the mean of heads, weights times the norms of values.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from regard.arrays import Array
+from regard.axes import Shape
+from regard.masks import BoundMask, Mask
+
+
+class KnownMask(NamedTuple):
+    """What masks the keys of a call, and nothing else does: a mask, or None where every key is visible.
+
+    lead   the caller's axes before T and S, to which the mask applies
+    like   an array of the type that the mask should return; None for NumPy
+    """
+
+    mask: Mask | None
+    lead: Shape
+    like: Array | None = None
+
+    def bind(self, T: int, S: int) -> BoundMask:
+        """The mask of T queries and S keys."""
+        mask = Mask.window(None, None) if self.mask is None else self.mask
+        return mask.bind(self.lead, T, S, self.like)
+
+
+class ExactWeights(ABC):
+    """The exact weights of one attention call."""
+
+    __slots__ = ()
+
+    lse: Array | None
+    """B H T, where the weights are those of a softmax whose LSE is known; else None."""
+
+    @abstractmethod
+    def block(self, rows: slice, cols: slice) -> Array:
+        """The weights of rows × cols, B H rows cols; both slices have a start and a stop inside the matrix."""
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that are held in memory for these weights."""
+        return ()
+
+    @property
+    def known_mask(self) -> KnownMask | None:
+        """The mask of the call; None where it is unknown, or where a bias may mask keys too."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WeightsArray(ExactWeights):
+    """The weights themselves, B H T S."""
+
+    weights: Array
+    known_mask: KnownMask | None = None
+    lse: Array | None = None
+
+    def block(self, rows: slice, cols: slice) -> Array:
+        return self.weights[..., rows, cols]
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return (self.weights,)

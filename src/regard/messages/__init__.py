@@ -29,6 +29,7 @@ MODULES = (
     "language_models",
     "learning",
     "models",
+    "notebooks",
     "page",
     "runs",
     "sandbox",

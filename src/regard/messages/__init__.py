@@ -23,6 +23,7 @@ MODULES = (
     "building",
     "capture",
     "commands",
+    "diagnoses",
     "files",
     "hand_calculation",
     "language_commands",

@@ -28,7 +28,7 @@ from regard import Mask, attend
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.forward import forward
 from regard.kernels.triton.key_sums import sum_over_queries
 from regard.kernels.triton.mask_bands import bands_of
 from regard.kernels.triton.support import ForwardRequest

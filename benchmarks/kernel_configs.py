@@ -26,7 +26,7 @@ from benchmarks.measure import Contender
 from regard import Mask
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import cores
-from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.forward import forward
 from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.hopper.config import KernelConfig, config_for
 from regard.kernels.triton.mask_bands import bands_of

@@ -24,7 +24,7 @@ from benchmarks.machine import machine
 from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.forward import forward
 from regard.kernels.triton.mask_bands import bands_of
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.records import Record

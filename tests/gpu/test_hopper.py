@@ -21,7 +21,7 @@ if AVAILABLE := torch.cuda.is_available():  # without such a device Triton may b
     from regard.kernels.triton import hopper
     from regard.kernels.triton.attention import observe
     from regard.kernels.triton.candidates import Candidates
-    from regard.kernels.triton.forward_launch import forward
+    from regard.kernels.triton.forward import forward
     from regard.kernels.triton.key_sums import sum_over_queries
     from regard.kernels.triton.mask_bands import bands_of
     from regard.kernels.triton.support import ForwardRequest, ForwardResult

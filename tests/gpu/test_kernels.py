@@ -28,7 +28,7 @@ if torch.cuda.is_available():  # without such a device Triton may be missing
     from regard.kernels.triton.attention import attention, observe
     from regard.kernels.triton.autograd import attention_with_gradient
     from regard.kernels.triton.exact_weights import rectangle
-    from regard.kernels.triton.forward_launch import forward
+    from regard.kernels.triton.forward import forward
     from regard.kernels.triton.key_sums import sum_over_queries
     from regard.kernels.triton.mask_bands import bands_of
     from regard.kernels.triton.support import ForwardRequest, ForwardResult

@@ -188,6 +188,17 @@ def test_every_listed_deferred_import_exists() -> None:
     assert used >= DEFERRED_IMPORTS
 
 
+def test_no_file_has_more_than_500_lines() -> None:
+    """Texts and programs of single exercises aside. A longer file has several subjects: give each its own."""
+    lengths = {
+        path.relative_to(SOURCE).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in SOURCE.rglob("*.py")
+        if "exercises" not in path.parts
+    }
+    assert lengths
+    assert not {name: length for name, length in lengths.items() if length > 500}
+
+
 def test_no_module_has_the_name_of_a_public_function() -> None:
     import regard
 

@@ -9,7 +9,7 @@ import operator
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, GenericAlias, ModuleType, NoneType, UnionType
 from typing import Any
 
 import numpy as np
@@ -77,9 +77,31 @@ def _expression(value: Any, left: Iterator[int], depth: int) -> str:
     if kind is dict:
         pairs = [(_expression(key, left, depth + 1), _expression(part, left, depth + 1)) for key, part in value.items()]
         return "{" + ", ".join(f"{key}: {part}" for key, part in pairs) + "}"
+    if kind is GenericAlias or kind is UnionType:
+        return _alias(value, left, depth)
     is_scalar = issubclass(kind, np.generic) and is_native(kind)
     from_numpy = kind is np.ndarray or is_scalar or issubclass(kind, np.dtype)
     return _of_numpy(value, left, depth) if from_numpy else _of_torch(value, left, depth)
+
+
+def _alias(value: GenericAlias | UnionType, left: Iterator[int], depth: int) -> str:
+    """The type behind a name such as `Weights = dict[str, np.ndarray]` or `Number = int | float`."""
+    args = [_type(arg, left, depth) for arg in value.__args__]
+    if isinstance(value, UnionType):
+        return f"({' | '.join(args)})"
+    return f"{_type(value.__origin__, left, depth)}[{', '.join(args) or '()'}]"
+
+
+def _type(value: Any, left: Iterator[int], depth: int) -> str:
+    """A part of a type: a class of a library, or a constant such as None and `...`."""
+    if value is NoneType:
+        return "None"
+    if not issubclass(type(value), type):
+        return _expression(value, left, depth + 1)
+    home = _import_source(value, None)
+    if home is None:
+        raise _NotConstantError
+    return _display_name(value) if home == "builtins" else f"__import__({home!r}, fromlist=['']).{_display_name(value)}"
 
 
 def is_native(kind: type) -> bool:
@@ -146,7 +168,7 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
         raise ArgumentError("check-id", type=type_name(id))
     task, seed = exercise(id), _seed(seed)
     if not answers:
-        raise ArgumentError("check-nothing", id=task.id, names=Listed(_targets(task)) or "text")
+        raise ArgumentError("check-nothing", id=task.id, names=Listed(required_names(task)) or "text")
     if task.sheet is not None:
         if not issubclass(type(answers[0]), str):
             raise ArgumentError("check-sheet", id=task.id)
@@ -175,15 +197,15 @@ def program(task: Exercise, *answers: Any) -> str:
     """A program that defines the given answers and everything they use, under the names of the task."""
     parts: dict[str, str] = {}
     names = [_add_definition(answer, parts) for answer in answers]
-    free = [target for target in _targets(task) if target not in names]
+    free = [target for target in required_names(task) if target not in names]
     if len(names) < len(free):  # an exercise's own name takes precedence
         free.sort(key=lambda target: target != task.id.replace("-", "_"))
-    others = [name for name in names if name not in _targets(task)]
+    others = [name for name in names if name not in required_names(task)]
     aliases = [f"{target} = {name}" for target, name in zip(free, others, strict=False)]
     return "\n\n".join([*parts.values(), *aliases]) + "\n"
 
 
-def _targets(task: Exercise) -> list[str]:
+def required_names(task: Exercise) -> list[str]:
     """The names that the task requires, in the order of its tests."""
     calls = task.grader.cases(np.random.default_rng(0)) if task.grader else ()
     return list(dict.fromkeys(call.target for call in calls))

@@ -427,7 +427,9 @@ def test_a_newcomer_starts_with_the_first_lesson(run: Run) -> None:
 # --- all of them -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["list", "start", "check", "hint", "solution", "reset", "ask", "interview", "read"])
+@pytest.mark.parametrize(
+    "command", ["list", "start", "check", "hint", "solution", "reset", "ask", "interview", "read", "notebook"]
+)
 def test_help_fits_in_both_languages(run: Run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for lang in ("en", "zh"):

@@ -66,6 +66,19 @@ def test_a_function_is_sent_with_its_dependencies(shift: Exercise, cell: Cell, s
     assert grade(shift, text, run=in_process).passed
 
 
+def test_names_of_types_are_sent_too(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    cell("from typing import Any\nimport numpy as np\nWeights = dict[str, np.ndarray]\nSizes = tuple[int, ...] | None")
+    cell(
+        "Tree = dict[str, list[Any]]\nBoth = dict[str, Weights]\nNone_ = tuple[()]\nclass Mine: pass\nOwn = list[Mine]"
+    )
+    body = "\n    if x.ndim < 2:\n        raise ValueError\n    return x - x.mean(-1, keepdims=True) + by"
+    cell(f"def shift(x: Weights, by: Sizes | Tree | Both | None_ = 1.0):{body}")
+    assert grade(shift, program(shift, space["shift"]), run=in_process).passed
+    cell(f"def shift(x: Own, by=1.0):{body}")
+    with pytest.raises(ArgumentError, match="variable Own"):
+        program(shift, space["shift"])
+
+
 def test_a_function_with_another_name_is_accepted(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("def mine(x, by=1.0):\n    if x.ndim < 2:\n        raise ValueError\n    return mine_too(x) + by")
     cell("mine_too = lambda x: x - x.mean(-1, keepdims=True)")

@@ -11,6 +11,7 @@ from regard.cli.learn.check_command import check
 from regard.cli.learn.hint_command import hint
 from regard.cli.learn.interview_command import interview
 from regard.cli.learn.list_command import list_exercises
+from regard.cli.learn.notebook_command import notebook
 from regard.cli.learn.read_command import read
 from regard.cli.learn.reset_command import reset
 from regard.cli.learn.solution_command import solution
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "ask": ask,
     "interview": interview,
     "read": read,
+    "notebook": notebook,
 }
 
 

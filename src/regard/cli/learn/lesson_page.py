@@ -7,11 +7,10 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, MarkdownElement, Paragraph
 
 from regard.cli.help_page import WIDEST
+from regard.course.lessons.markdown import join_chinese_lines
 from regard.messages import language
-from regard.views.line_breaks import CHINESE, line_breaks
+from regard.views.line_breaks import line_breaks
 
-_BLOCK = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
-_END_OF_LINE = re.compile(rf"(?<=[{CHINESE}])\n(?=[{CHINESE}])")
 _PICTURE = re.compile(r"^!\[[^\]]*\]\(pictures/([a-z0-9-]+)\.(?:en|zh)\.svg\)$", flags=re.MULTILINE)
 
 
@@ -34,7 +33,7 @@ def draw(text: str, console: Console | None = None) -> None:
     width = min(console.width, WIDEST)
     pieces = _PICTURE.split(text)  # text, name of a picture, text, …
     for prose, name in zip(pieces[::2], [*pieces[1::2], None], strict=True):
-        console.print(_Lesson(_joined(prose), hyperlinks=False), width=width)
+        console.print(_Lesson(join_chinese_lines(prose), hyperlinks=False), width=width)
         if name is not None:
             _draw_picture(name, console, width)
 
@@ -48,14 +47,3 @@ def _draw_picture(name: str, console: Console, width: int) -> None:
     for line in drawing_lines(drawing(name), language(), width - 2, depth_of(console)):
         console.print("  ", line, sep="", no_wrap=True, overflow="crop", highlight=False)
     console.print()
-
-
-def _joined(text: str) -> str:
-    """Join lines of Chinese prose; Markdown would put a space at each line break.
-
-    >>> _joined("注意\\n力\\n\\n```text\\n注意\\n力\\n```\\n")
-    '注意力\\n\\n```text\\n注意\\n力\\n```\\n'
-    """
-    parts = _BLOCK.split(text)
-    parts[::2] = [_END_OF_LINE.sub("", part) for part in parts[::2]]
-    return "".join(parts)

@@ -1,6 +1,6 @@
 """Runs a bundled model with a learner's parts in the grader's sandbox, and with our own parts in this process.
 
-Both run the same program, `model_program`; the results are compared token by token. The sandbox is untrusted: each
+Both run the same `program`; the results are compared token by token. The sandbox is untrusted: each
 value that it returns is validated.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,12 @@ from regard.course.grading.learner_source import read_source, syntax_hint
 from regard.course.grading.process import Limits, cancelled_on_error
 from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.verdict import plain
-from regard.course.learner_model import model_program
-from regard.course.learner_model.model_program import FUNCTIONS, MARK, TOLERANCE, Parts, letter_of
 from regard.course.learner_model.parts import Part, helpers_of
+from regard.course.learner_model.program import program_text
+from regard.course.learner_model.program.entry import MARK, TASKS, letter_of
+from regard.course.learner_model.program.our_parts import FUNCTIONS
+from regard.course.learner_model.program.part_calls import TOLERANCE, Parts
+from regard.course.learner_model.program.weights import model_weights
 from regard.files.input import read_file
 from regard.generation.beams import max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
@@ -48,7 +50,7 @@ POEM = 64
 
 @dataclass(frozen=True)
 class Task:
-    """What one run computes: the name of the task in `model_program`, its options, and the labels of the tokens."""
+    """What one run computes: the name of the task in `program`, its options, and the labels of the tokens."""
 
     name: str
     options: Mapping[str, Any]
@@ -213,14 +215,14 @@ def build(model: LanguageModel, task: Task, parts: Sequence[Part]) -> Built:
 def run_ours(model: LanguageModel, task: Task, stored: np.ndarray) -> Output:
     """The result with our own parts only."""
     with one_blas_thread():
-        found = model_program.TASKS[task.name](Parts({}), model_program.model_weights(stored), **task.options)
+        found = TASKS[task.name](Parts({}), model_weights(stored), **task.options)
     output = _output(model, task, found)
     assert output is not None
     return output
 
 
 def _run_sandboxed(task: Task, learners: Mapping[str, bytes], stored: np.ndarray) -> dict[str, Any] | Failure:
-    """The result of `model_program.run_task` with these programs, or why there is none."""
+    """The result of `run_task` with these programs, or why there is none."""
     sources: dict[str, str] = {}
     for part, raw in learners.items():
         source = read_source(raw)
@@ -240,11 +242,6 @@ def _run_sandboxed(task: Task, learners: Mapping[str, bytes], stored: np.ndarray
         return _ended(outcome, list(learners))
     value = outcome.answers[-1].value
     return value if isinstance(value, dict) else Failure(next(iter(learners)), say("build-garbled"))
-
-
-def program_text() -> str:
-    """The program that runs in the sandbox."""
-    return Path(model_program.__file__).read_text(encoding="utf-8")
 
 
 def _failure(answer: Answer, sources: Mapping[str, str]) -> Failure | None:
@@ -278,7 +275,7 @@ def _ended(outcome: Outcome, learners: list[str]) -> Failure:
 
 
 def _output(model: LanguageModel, task: Task, found: Mapping[str, Any]) -> Output | None:
-    """The output of a run; None if its values are not what `model_program` returns."""
+    """The output of a run; None if its values are not what `program` returns."""
     ids, weights = found.get("ids"), found.get("weights")
     scores: list[Any] = [found.get(name) for name in ("score", "again", "cached")]
     vocab_size, H = model.tokenizer.vocab_size, model.config.n_heads

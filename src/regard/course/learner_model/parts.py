@@ -12,7 +12,7 @@ from typing import Literal
 
 from regard.course.catalogue import entries, entry, exercise
 from regard.course.grading.learner_source import read_source
-from regard.course.learner_model.model_program import FUNCTIONS, STAND_INS
+from regard.course.learner_model.program.our_parts import FUNCTIONS, STAND_INS
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import Progress
 from regard.errors import ArgumentError

@@ -13,15 +13,12 @@ import numpy as np
 
 from regard.attention_call import AttentionCall
 from regard.axes import distance_count
-from regard.kernels.blocked.scores import Head, exact_dtype, mask_out
+from regard.kernels.blocked.scores import ROWS, Head, exact_dtype, mask_out, shift_by_maximum
 from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, sums_by_distance, units_of_work
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics, Top
-
-ROWS = 256
-"""Rows in a block where there are few keys."""
 
 MIN_SCORES_FOR_THREADS = 2**21
 """Number of scores above which threads are faster."""
@@ -165,14 +162,6 @@ def _mean_score(exps: np.ndarray, scores: np.ndarray, mask: BoundMask | None, ro
         np.copyto(scores, 0, where=scores == -np.inf)
         summed = np.vecdot(exps, scores)
     return summed
-
-
-def shift_by_maximum(scores: np.ndarray) -> np.ndarray:
-    """Subtract the maximum from each row in place and return it; a fully masked row keeps its -inf."""
-    row_max = scores.max(axis=1)
-    row_max[row_max == -np.inf] = 0
-    scores -= row_max[:, None]
-    return row_max
 
 
 def _add_to_map(

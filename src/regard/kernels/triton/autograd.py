@@ -19,7 +19,7 @@ from regard.kernels.triton.backward import (
     query_gradients_kernel,
     row_terms_kernel,
 )
-from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.forward import forward
 from regard.kernels.triton.launch import launch
 from regard.kernels.triton.mask_bands import MaskBands, bands_of
 from regard.kernels.triton.support import ForwardRequest, ForwardResult

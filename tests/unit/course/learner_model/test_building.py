@@ -12,6 +12,7 @@ from regard.course.grading.answers import Answer, Outcome
 from regard.course.learner_model import building
 from regard.course.learner_model.building import Built, Output, build, poem_task, translation_task
 from regard.course.learner_model.parts import USED, Part
+from regard.course.learner_model.program import program_text
 from regard.errors import ArgumentError, TooLargeError
 from regard.language import LanguageModel
 
@@ -95,7 +96,7 @@ def test_a_broken_program_gives_a_sentence_about_its_part(source: str) -> None:
 
 
 def test_an_endless_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = building.program_text().replace("CLOCK = 12.0", "CLOCK = 0.5")
+    text = program_text().replace("CLOCK = 12.0", "CLOCK = 0.5")
     monkeypatch.setattr(building, "program_text", lambda: text)
     endless = b"def layer_norm(x, gamma, beta, eps=1e-5):\n    while True: pass\n"
     right = [part for part in all_parts("translator") if part.id != "layer-norm"]

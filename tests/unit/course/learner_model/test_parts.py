@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.learner_model.model_program import FUNCTIONS
 from regard.course.learner_model.parts import CONTAINS, USED, choose_parts, exercise_of, named_part
+from regard.course.learner_model.program.our_parts import FUNCTIONS
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import ExerciseProgress, Progress
 from regard.errors import ArgumentError, UnknownNameError

@@ -15,9 +15,10 @@ from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.functional.statistics import entropy, pooled_map, statistics_of
 from regard.kernels.tiles import Bins
-from regard.kernels.triton import forward_launch, support
+from regard.kernels.triton import forward as forward_module
+from regard.kernels.triton import support
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.forward import forward
 from regard.kernels.triton.mask_bands import MaskBands, bands_of, visible_ranges
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import BLOCKS, Blocks, blocks_for
@@ -185,8 +186,8 @@ def test_results_do_not_depend_on_programs_and_groups(device: str, monkeypatch: 
     """Any number of programs, heads in any number of groups: no number has two writers."""
     q, k, v = tensors(40, 40, H=3)
     whole = forward_result(q, k, v, device, Mask.causal(), bins=7)
-    monkeypatch.setattr(forward_launch, "programs", lambda _: 5)
-    monkeypatch.setattr(forward_launch, "BUFFER_LIMIT", 1)
+    monkeypatch.setattr(forward_module, "programs", lambda _: 5)
+    monkeypatch.setattr(forward_module, "BUFFER_LIMIT", 1)
     parts = forward_result(q, k, v, device, Mask.causal(), bins=7)
     for one, other in zip(whole, parts, strict=True):
         assert_same_bits(one, other)

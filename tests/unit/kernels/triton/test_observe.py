@@ -15,7 +15,8 @@ from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import statistics_of
-from regard.kernels.triton import forward_launch, hopper
+from regard.kernels.triton import forward as forward_module
+from regard.kernels.triton import hopper
 from regard.kernels.triton.attention import observe
 from regard.kernels.triton.support import ForwardResult
 from regard.kernels.triton.tile_sizes import blocks_for
@@ -97,7 +98,7 @@ class Hopper(ModuleType):
     def forward(self, call: AttentionCall, bands: Any, request: Any, result: ForwardResult) -> ForwardResult:
         self.widths.append(call.v.shape[3])
         blocks = blocks_for(call.q.dtype, 16, call.q.shape[2], call.k.shape[2])
-        found = forward_launch.forward(call, bands, request, blocks=blocks)
+        found = forward_module.forward(call, bands, request, blocks=blocks)
         for one, other in zip(result, found, strict=True):
             if one is not None:
                 one.copy_(present(other))

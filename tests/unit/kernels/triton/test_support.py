@@ -10,7 +10,8 @@ from kernel_calls import tensors
 from regard import See
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
-from regard.kernels.triton import forward_launch, key_sums
+from regard.kernels.triton import forward as forward_module
+from regard.kernels.triton import key_sums
 from regard.kernels.triton.attention import attention, observe
 from regard.kernels.triton.hopper.config import ROWS
 from regard.kernels.triton.pooling import max_strips
@@ -51,8 +52,8 @@ def test_scratch_of_the_forward(max_bins: int, device: str, monkeypatch: pytest.
     q, k, v = (x.to(device) for x in tensors(30, 30, H=12))
     see = See(map=max_bins, sink=False)
     sizes: list[int] = []
-    monkeypatch.setattr(forward_launch, "BUFFER_LIMIT", 0)
-    record_sizes(monkeypatch, forward_launch, "MapBuffers", sizes)
+    monkeypatch.setattr(forward_module, "BUFFER_LIMIT", 0)
+    record_sizes(monkeypatch, forward_module, "MapBuffers", sizes)
     call = AttentionCall(q, k, v, scale=0.25, see=see)
     _, found = attention(call)
     assert found.map is not None

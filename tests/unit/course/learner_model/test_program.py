@@ -1,5 +1,7 @@
 """The bundled models with the parts of right and wrong programs, in this process, which is quick."""
 
+import ast
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -12,10 +14,15 @@ import pytest
 import regard
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Mistake
-from regard.course.learner_model import model_program
+from regard.course.learner_model import program
 from regard.course.learner_model.building import DRIFT, WEIGHTS_FILE, Task, poem_task, translation_task
-from regard.course.learner_model.model_program import FUNCTIONS, TOLERANCE, PartError, Parts, Tree, use_parts
 from regard.course.learner_model.parts import USED, helpers_of
+from regard.course.learner_model.program import MODULES, program_text
+from regard.course.learner_model.program.entry import TASKS, use_parts
+from regard.course.learner_model.program.our_parts import FUNCTIONS, beam_search
+from regard.course.learner_model.program.part_calls import TOLERANCE, PartError, Parts, file_name
+from regard.course.learner_model.program.translator import Tree
+from regard.course.learner_model.program.weights import model_weights
 from regard.kernels.blocked.workers import one_blas_thread
 from wrong_programs import passes
 
@@ -28,14 +35,14 @@ PAIRS = [(model, part) for model, parts in USED.items() for part in parts if par
 def prepared(model: str) -> tuple[Task, dict[str, Any]]:
     loaded = regard.load(model)
     task = translation_task(loaded, "I love you") if model == "translator" else poem_task(loaded, "", 0)
-    return task, model_program.model_weights(np.fromfile(loaded.folder / WEIGHTS_FILE, dtype=np.uint8))
+    return task, model_weights(np.fromfile(loaded.folder / WEIGHTS_FILE, dtype=np.uint8))
 
 
 def run(model: str, parts: Parts) -> dict[str, Any]:
     task, weights = prepared(model)
     with one_blas_thread(), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model_program.TASKS[task.name](parts, weights, **task.options)
+        return TASKS[task.name](parts, weights, **task.options)
 
 
 @cache
@@ -46,7 +53,7 @@ def ours(model: str) -> dict[str, Any]:
 def parts_of(part: str, source: str) -> Parts:
     """A program in place of one part, as `run_task` puts it there."""
     module = ModuleType("learner")
-    exec(compile(source, model_program.file_name(part), "exec"), module.__dict__)
+    exec(compile(source, file_name(part), "exec"), module.__dict__)
     parts = Parts({name: module.__dict__[name] for name in FUNCTIONS[part]})
     use_parts(parts, part, module.__dict__, helpers_of(part, source))
     return parts
@@ -209,7 +216,26 @@ def test_the_tree_holds_what_a_search_reaches() -> None:
     tree = Tree(1, 2)
     tree.grow(next_log_probs, 2, 5)
     table = tree.table()
-    path, score = model_program.beam_search(Parts({}), table, 0, 1, 2, tree.depth)
+    path, score = beam_search(Parts({}), table, 0, 1, 2, tree.depth)
     assert [tree.tokens[node] for node in path] == [1, 3, 2]
     assert score == pytest.approx(np.log(0.6 * 0.9))
     assert tree.depth == 2
+
+
+# --- the text for the sandbox -----------------------------------------------------------------------------
+
+
+def test_the_program_is_one_text_that_needs_no_regard() -> None:
+    """Without imports of each other, the modules share their names: none may define another's again."""
+    folder = Path(program.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} == {"__init__", *MODULES}
+    tree = ast.parse(program_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= {"numpy", *sys.stdlib_module_names}
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert len(set(defined)) == len(defined)
+    namespace: dict[str, Any] = {"__name__": "program"}
+    exec(compile(tree, "program", "exec"), namespace)
+    assert callable(namespace["load_part"])
+    assert callable(namespace["run_task"])

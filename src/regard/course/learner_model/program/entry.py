@@ -1,0 +1,119 @@
+"""The functions that the grader calls in the sandbox: load a learner's program, and run a model with it."""
+
+import contextlib
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from regard.course.learner_model.program.our_parts import FUNCTIONS, STAND_INS
+from regard.course.learner_model.program.part_calls import PartError, Parts, TooSlowError, error_data, file_name
+from regard.course.learner_model.program.poet import compose
+from regard.course.learner_model.program.sublayers import normalised
+from regard.course.learner_model.program.translator import translate
+from regard.course.learner_model.program.weights import model_weights
+
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {"translation": translate, "text": compose}
+CLOCK = 12.0
+"""Seconds after which a running part is interrupted; the sandbox ends the process a few seconds later."""
+
+
+class _Silent:
+    """Discards what a learner's program prints: a print in softmax would print thousands of lines."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+_STATE: dict[str, Any] = {"functions": {}, "helpers": [], "entered": ""}
+MARK = "\x1e"
+"""Written to stderr with the letter of the part that runs next; if the process is killed, the last one is its part."""
+
+
+def letter_of(part: str) -> str:
+    return chr(ord("a") + list(FUNCTIONS).index(part))
+
+
+def load_part(part: str, source: np.ndarray, helpers: list[str]) -> dict[str, Any]:
+    """Load a learner's program and keep its functions; {} or what went wrong.
+
+    `helpers` are the functions that the task gave for use and the learner left as they were: parts take their place.
+    """
+    sys.stdout = _Silent()
+    _enter(part)
+    module = ModuleType(part.replace("-", "_"))
+    sys.modules[module.__name__] = module
+    try:
+        with _clock(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(compile(source.tobytes().decode(), file_name(part), "exec", dont_inherit=True), module.__dict__)
+    except BaseException as error:
+        return {"part": part, **error_data(error, part)}
+    for name in FUNCTIONS[part]:
+        if not callable(module.__dict__.get(name)):
+            return {"part": part, "why": "missing-name", "name": name}
+        _STATE["functions"][name] = module.__dict__[name]
+    _STATE["helpers"].append((part, module.__dict__, helpers))
+    return {}
+
+
+def use_parts(parts: Parts, part: str, namespace: dict[str, Any], helpers: list[str]) -> None:
+    """Put parts in the place of helper functions of a learner's program."""
+    by_name: dict[str, Callable[..., Any]] = {name: getattr(parts, name) for name in STAND_INS}
+    if part in ("encoder-block", "decoder-block"):  # there the weights of a norm are given by name
+        by_name["layer_norm"] = lambda x, weights, name: normalised(parts, x, weights, name)
+        by_name["attention"] = lambda q, k, v, mask: parts.scaled_dot_product_attention(q, k, v, mask)[0]
+    namespace.update({name: by_name[name] for name in helpers})
+
+
+def run_task(task: str, weights: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
+    """Run the model with the loaded parts; a failed part gives {"failed": …}."""
+    parts = Parts(_STATE["functions"], _enter)
+    for helped in _STATE["helpers"]:
+        use_parts(parts, *helped)
+    try:
+        with _clock(), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = TASKS[task](parts, model_weights(weights), **options)
+    except PartError as error:
+        return {"failed": error.data}
+    except TooSlowError:
+        return {"failed": {"part": _STATE["entered"], "why": "too-slow"}}
+    except BaseException as error:
+        return {"failed": {"part": _STATE["entered"], **error_data(error, "")}}
+    return found | {"differences": parts.differences, "calls": parts.calls}
+
+
+def _enter(part: str) -> None:
+    if _STATE["entered"] != part:
+        _STATE["entered"] = part
+        os.write(2, (MARK + letter_of(part)).encode())
+
+
+@contextlib.contextmanager
+def _clock() -> Any:
+    """Interrupt the block after CLOCK seconds, where the system has such a timer."""
+
+    def interrupt(*_: Any) -> None:
+        raise TooSlowError
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, CLOCK)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -207,7 +207,7 @@ CASES: dict[str, Callable[[], Any]] = {
         activation="relu", n_layers=3, tie_word_embeddings=False, sinusoidal_pos_embds=True
     ),
     "opt": opt,
-    "opt norm after": lambda: opt(do_layer_norm_before=False, num_hidden_layers=1),
+    "opt norm after": lambda: opt(do_layer_norm_before=False, num_hidden_layers=4),
     "opt no biases, untied, gelu": lambda: opt(
         enable_bias=False, tie_word_embeddings=False, activation_function="gelu"
     ),

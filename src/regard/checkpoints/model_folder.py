@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.arrays import Array
+from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.hub_folder import HubWeights, read_hub_model
 from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.tensor_file import check_dtypes, write_tensors
@@ -96,7 +97,7 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     """
     source = Path(folder)
     about = _about(source)
-    if isinstance(about, dict) and "format" not in about and "model_type" in about:
+    if is_hub_folder(source):
         return Stored(*read_hub_model(source, about))
     config, tensors = _read(source, about)
     if isinstance(config, RecurrentConfig):
@@ -114,10 +115,19 @@ def read_recurrent(folder: str | os.PathLike[str]) -> tuple[RecurrentConfig, Wei
 
 def is_recurrent(folder: str | os.PathLike[str]) -> bool:
     """Whether a model folder holds a recurrent model. FileError for an invalid folder."""
-    about = _about(Path(folder))
-    if isinstance(about, dict) and "format" not in about:
-        return False
-    return isinstance(_read(Path(folder), about)[0], RecurrentConfig)
+    source = Path(folder)
+    return not is_hub_folder(source) and isinstance(_read(source, _about(source))[0], RecurrentConfig)
+
+
+def is_hub_folder(folder: Path) -> bool:
+    """Whether config.json is in Hugging Face's layout: it has a `model_type` and not our `format`."""
+    about = _about(folder)
+    return isinstance(about, dict) and "format" not in about and "model_type" in about
+
+
+def is_known_family(about: Mapping[str, Any]) -> bool:
+    """Whether our Transformer computes models of this config.json."""
+    return about.get("model_type") in FAMILIES
 
 
 def _about(source: Path) -> Any:

@@ -3,16 +3,20 @@
 Defines the cases, the random weights and the inputs of both models. Nothing is compared here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from families import config_of, weights_of
 from torch import Tensor, nn
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -21,16 +25,23 @@ from transformers import (
     MarianMTModel,
     MistralConfig,
     MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
     T5Config,
     T5ForConditionalGeneration,
 )
 from transformers.pytorch_utils import Conv1D
 
 from regard import Mask, reference
+from regard.checkpoints.families import FAMILIES, ConfigKeys
 from regard.config import TransformerConfig
 from regard.models import Transformer
 
@@ -40,7 +51,12 @@ MODELS = {
     "mistral": MistralForCausalLM,
     "qwen2": Qwen2ForCausalLM,
     "qwen3": Qwen3ForCausalLM,
+    "phi3": Phi3ForCausalLM,
+    "opt": OPTForCausalLM,
     "bert": BertForMaskedLM,
+    "roberta": RobertaForMaskedLM,
+    "distilbert": DistilBertForMaskedLM,
+    "bart": BartForConditionalGeneration,
     "t5": T5ForConditionalGeneration,
     "marian": MarianMTModel,
 }
@@ -58,6 +74,28 @@ bert = partial(
     num_hidden_layers=2,
     intermediate_size=40,
     max_position_embeddings=19,
+)
+distilbert = partial(
+    DistilBertConfig, vocab_size=37, dim=24, n_heads=4, n_layers=2, hidden_dim=40, max_position_embeddings=19
+)
+roberta = partial(
+    RobertaConfig,
+    vocab_size=37,
+    hidden_size=24,
+    num_attention_heads=4,
+    num_hidden_layers=2,
+    intermediate_size=40,
+    max_position_embeddings=21,
+)
+opt = partial(
+    OPTConfig,
+    vocab_size=33,
+    hidden_size=24,
+    num_attention_heads=4,
+    num_hidden_layers=2,
+    ffn_dim=40,
+    word_embed_proj_dim=24,
+    max_position_embeddings=64,
 )
 DECODER: dict[str, Any] = {
     "vocab_size": 33,
@@ -91,6 +129,22 @@ marian = partial(
     max_position_embeddings=40,
     pad_token_id=35,
     decoder_start_token_id=35,
+    forced_eos_token_id=None,
+)
+
+bart = partial(
+    BartConfig,
+    vocab_size=36,
+    d_model=24,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=3,
+    decoder_attention_heads=3,
+    encoder_ffn_dim=30,
+    decoder_ffn_dim=30,
+    max_position_embeddings=40,
+    pad_token_id=1,
+    decoder_start_token_id=2,
     forced_eos_token_id=None,
 )
 
@@ -143,6 +197,28 @@ CASES: dict[str, Callable[[], Any]] = {
     "bert untied, three segments, relu": lambda: bert(
         num_hidden_layers=3, type_vocab_size=3, hidden_act="relu", layer_norm_eps=1e-2, tie_word_embeddings=False
     ),
+    "bert other sizes": lambda: bert(hidden_size=20, num_attention_heads=5, hidden_act="gelu_new"),
+    "roberta": roberta,
+    "roberta untied, three segments": lambda: roberta(
+        type_vocab_size=3, tie_word_embeddings=False, layer_norm_eps=1e-2, num_hidden_layers=3
+    ),
+    "distilbert": distilbert,
+    "distilbert relu, untied": lambda: distilbert(
+        activation="relu", n_layers=3, tie_word_embeddings=False, sinusoidal_pos_embds=True
+    ),
+    "opt": opt,
+    "opt norm after": lambda: opt(do_layer_norm_before=False, num_hidden_layers=4),
+    "opt no biases, untied, gelu": lambda: opt(
+        enable_bias=False, tie_word_embeddings=False, activation_function="gelu"
+    ),
+    "phi3": lambda: Phi3Config(**DECODER, pad_token_id=None),
+    "phi3 window, tied": lambda: Phi3Config(
+        **DECODER, sliding_window=3, tie_word_embeddings=True, rms_norm_eps=1e-2, hidden_act="gelu", pad_token_id=None
+    ),
+    "bart": bart,
+    "bart scaled, relu, one layer and three": lambda: bart(
+        scale_embedding=True, activation_function="relu", encoder_layers=1, decoder_layers=3
+    ),
     "t5": lambda: t5(relative_attention_num_buckets=8, relative_attention_max_distance=10),
     "t5 gated, untied": lambda: t5(
         feed_forward_proj="gated-gelu",
@@ -167,6 +243,22 @@ CASES: dict[str, Callable[[], Any]] = {
 # --- the models -------------------------------------------------------------------------------------------
 
 
+def config_of(settings: Any, tensors: Iterable[str] = ()) -> TransformerConfig:
+    """Our config for theirs, which must not have a key that is not used."""
+    keys = ConfigKeys(Path("config.json"), settings.to_dict(), frozenset(tensors))
+    config = FAMILIES[settings.model_type].config(keys)
+    assert keys.unused() == ()
+    return config
+
+
+def weights_of(tensors: Mapping[str, Any], settings: Any) -> dict[str, Any]:
+    """Their tensors (weights, or gradients of them) under our names and in our layout."""
+    config = config_of(settings, tensors)
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    places = FAMILIES[settings.model_type].places(shapes, config)
+    return {name: place.of(tensors[place.tensor]) for name, place in places.items()}
+
+
 class Pair(NamedTuple):
     """The Hugging Face model, our model with the same weights, its config and its weights."""
 
@@ -185,7 +277,7 @@ def pair(name: str) -> Pair:
     if settings.model_type == "t5" and not settings.scale_decoder_outputs:
         theirs.lm_head.weight = nn.Parameter(torch.empty_like(theirs.lm_head.weight))  # as in files of version 1.1
     randomise(theirs)
-    config = config_of(settings)
+    config = config_of(settings, theirs.state_dict())
     weights = weights_of(theirs.state_dict(), settings)
     ours = Transformer(config).eval()
     ours.load_state_dict(weights)
@@ -266,12 +358,14 @@ class Batch(NamedTuple):
 
 def batch(config: TransformerConfig, padded: bool) -> Batch:
     """Three texts of at most thirteen ids, with sources of at most nine for encoder–decoder models."""
-    draw = partial(torch.randint, 0, generator=torch.Generator().manual_seed(3))
+    # From 2 on: RoBERTa and OPT treat id 1 as padding and give it another position.
+    draw = partial(torch.randint, 2, generator=torch.Generator().manual_seed(21))
     lengths = torch.tensor([13, 6, 1] if padded else [13, 13, 13])
     keep = torch.arange(13) < lengths[:, None]
     assert config.vocab_size is not None
     if config.kind == "encoder":
-        segments = draw(config.embeddings.n_segments, (3, 13))
+        kinds = config.embeddings.n_segments
+        segments = None if kinds is None else torch.randint(kinds, (3, 13), generator=torch.Generator().manual_seed(4))
         return Batch(draw(config.vocab_size, (3, 13)), keep, segments)
     if config.kind == "decoder":
         keep = keep.flip(1)

@@ -4,24 +4,21 @@ The golden file holds the intermediate values of another implementation. Ours mu
 NumPy, and must sort.
 """
 
-import json
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from families import config_of, weights_of
-from safetensors.numpy import load_file
 from tolerances import assert_close
 from torch import nn
 
 from regard import See, reference
 from regard.arrays import to_numpy
+from regard.checkpoints import read_model
 from regard.config import TransformerConfig
 from regard.generation import generate
 from regard.models import Transformer
@@ -60,10 +57,10 @@ NAMES = {
 @cache
 def golden() -> tuple[TransformerConfig, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The config, the weights, and the recorded values."""
-    theirs = SimpleNamespace(**json.loads((GOLDEN / "model" / "config.json").read_text(encoding="utf-8")))
+    stored = read_model(GOLDEN / "model")
     with np.load(GOLDEN / "recorded.npz", allow_pickle=False) as file:
         recorded = {name: file[name] for name in file.files if name != "meta"}
-    return config_of(theirs), weights_of(load_file(GOLDEN / "model" / "model.safetensors"), theirs), recorded
+    return stored.config, stored.tensors.arrays(), recorded
 
 
 def by_torch() -> Transformer:

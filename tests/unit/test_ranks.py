@@ -70,6 +70,7 @@ TORCH = (
     "regard.evaluation",
     "regard.recipes",
     "regard.capture",
+    "regard.language.by_transformers",
     "deep_learning.nn",
 )
 
@@ -100,6 +101,7 @@ DEFERRED_IMPORTS = {
     ("regard.views.curves", "regard.training.metrics"),  # needs no torch, which a test checks
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
+    ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }

@@ -3,7 +3,8 @@
     config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is from `regard.config.to_tree`
 
 No other file is opened. Each file is written atomically. The weights are checked against the configuration before any
-is read. A run folder holds its model in a subfolder. Independent of model code and of other projects' formats.
+is read. A run folder holds its model in a subfolder. A config.json with a `model_type` is in Hugging Face's layout,
+which `hub_folder` reads. Independent of model code.
 """
 
 import json
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.arrays import Array
+from regard.checkpoints.families import FAMILIES
+from regard.checkpoints.hub_folder import HubWeights, read_hub_model
 from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
@@ -36,7 +39,9 @@ class Stored:
     """A model on disk: `tensors` by name, each read on access; `tensors.arrays()` reads all."""
 
     config: TransformerConfig
-    tensors: Weights
+    tensors: Weights | HubWeights
+    unused: tuple[str, ...] = ()
+    """Keys of a config.json in Hugging Face's layout that change nothing here."""
 
 
 def save_model(
@@ -77,7 +82,9 @@ def save_model(
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
-    """A model that `save_model` wrote. Raises FileError for an invalid folder, before any weight is read.
+    """A model that `save_model` wrote, or one in Hugging Face's layout.
+
+    Raises FileError for an invalid folder, before any weight is read.
 
     >>> import numpy as np, tempfile
     >>> from regard.config.weights import weight_shapes
@@ -88,7 +95,11 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     >>> stored.config == config, stored.tensors["embedding.weight"].shape
     (True, (9, 4))
     """
-    config, tensors = _read(Path(folder))
+    source = Path(folder)
+    about = _about(source)
+    if is_hub_folder(source):
+        return Stored(*read_hub_model(source, about))
+    config, tensors = _read(source, about)
     if isinstance(config, RecurrentConfig):
         raise FileError("model-recurrent", path=str(folder), cell=config.cell)
     return Stored(config, tensors)
@@ -96,7 +107,7 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
 
 def read_recurrent(folder: str | os.PathLike[str]) -> tuple[RecurrentConfig, Weights]:
     """The config and the weights of a recurrent model that `save_model` wrote. FileError for any other model."""
-    config, tensors = _read(Path(folder))
+    config, tensors = _read(Path(folder), _about(Path(folder)))
     if not isinstance(config, RecurrentConfig):
         raise FileError("model-not-recurrent", path=str(folder))
     return config, tensors
@@ -104,14 +115,31 @@ def read_recurrent(folder: str | os.PathLike[str]) -> tuple[RecurrentConfig, Wei
 
 def is_recurrent(folder: str | os.PathLike[str]) -> bool:
     """Whether a model folder holds a recurrent model. FileError for an invalid folder."""
-    return isinstance(_read(Path(folder))[0], RecurrentConfig)
+    source = Path(folder)
+    return not is_hub_folder(source) and isinstance(_read(source, _about(source))[0], RecurrentConfig)
 
 
-def _read(source: Path) -> tuple[ModelConfig, Weights]:
-    """The config and the weights, checked against each other."""
+def is_hub_folder(folder: Path) -> bool:
+    """Whether config.json is in Hugging Face's layout: it has a `model_type` and not our `format`."""
+    about = _about(folder)
+    return isinstance(about, dict) and "format" not in about and "model_type" in about
+
+
+def is_known_family(about: Mapping[str, Any]) -> bool:
+    """Whether our Transformer computes models of this config.json."""
+    return about.get("model_type") in FAMILIES
+
+
+def _about(source: Path) -> Any:
+    """The content of config.json."""
     if not source.is_dir():
         raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
-    config = _config(file_in_folder(source, CONFIG))
+    return read_json(file_in_folder(source, CONFIG))
+
+
+def _read(source: Path, about: Any) -> tuple[ModelConfig, Weights]:
+    """The config and the weights of our format, checked against each other."""
+    config = _config(source / CONFIG, about)
     tensors = Weights(file_in_folder(source, TENSORS))
     try:
         check_weights(tensors.shapes, config)
@@ -145,8 +173,7 @@ def file_in_folder(folder: Path, name: str) -> Path:
     return path
 
 
-def _config(path: Path) -> ModelConfig:
-    about = read_json(path)
+def _config(path: Path, about: Any) -> ModelConfig:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("model-not-ours", path=str(path))
     version = about.get("version")

@@ -28,6 +28,17 @@ DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF1
 """Our names of dtypes and the format's codes; int8 is only valid with a scale (`quantised.py`)."""
 _BYTES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
 _NAMES = {code: name for name, code in DTYPES.items()}
+_OTHER_BYTES = {
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "<u1",
+    "BOOL": "<u1",
+}
+"""Dtypes of tensors that are no weights, such as position ids in files of public models; their values are not read."""
 
 LONGEST_HEADER = 2**25
 MOST_TENSORS = 100_000
@@ -44,7 +55,7 @@ class Entry(NamedTuple):
 
     @property
     def stop(self) -> int:
-        return self.start + prod(self.shape) * np.dtype(_BYTES[self.code]).itemsize
+        return self.start + prod(self.shape) * np.dtype((_BYTES | _OTHER_BYTES)[self.code]).itemsize
 
 
 class TensorFile(Mapping[str, np.ndarray]):
@@ -54,8 +65,10 @@ class TensorFile(Mapping[str, np.ndarray]):
     invalid file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, others: bool = False) -> None:
+        """`others`: the file may also hold tensors that are no weights, of dtypes that cannot be read here."""
         self.path = path
+        known = _BYTES | _OTHER_BYTES if others else _BYTES
         try:
             with open_file(path, most=UNLIMITED) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -73,10 +86,12 @@ class TensorFile(Mapping[str, np.ndarray]):
                 "model-part-large", path=str(path), place="header", found=format_bytes(length), most=format_bytes(most)
             )
         self._start = 8 + length
-        self._entries = _entries(path, self._bytes[8 : self._start], size - self._start)
+        self._entries = _entries(path, self._bytes[8 : self._start], size - self._start, frozenset(known))
 
     def __getitem__(self, name: str) -> np.ndarray:
         entry = self._entries[name]
+        if entry.code not in _BYTES:
+            raise _dtype_error(self.path, name, entry.code)
         count = prod(entry.shape)
         if not count:
             return np.zeros(entry.shape, np.float32)
@@ -99,14 +114,14 @@ class TensorFile(Mapping[str, np.ndarray]):
     @property
     def dtypes(self) -> dict[str, str]:
         """The stored dtype of each tensor: "float32", "bfloat16", …"""
-        return {name: _NAMES[entry.code] for name, entry in self._entries.items()}
+        return {name: _NAMES.get(entry.code, entry.code) for name, entry in self._entries.items()}
 
     def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
         """All tensors, copied into memory; in one dtype if given."""
         return {name: np.array(array, dtype or array.dtype) for name, array in self.items()}
 
 
-def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
+def _entries(path: Path, header: bytes, size: int, codes: frozenset[str]) -> dict[str, Entry]:
     """The entries of the header. FileError unless they cover each of the `size` bytes after it exactly once."""
     # A tensor has one object, two lists and about twelve values; more is an attempt to exhaust memory.
     if found := find_excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS + 2, 16 * MOST_TENSORS):
@@ -118,7 +133,7 @@ def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
     if not isinstance(found, dict) or len(found) > MOST_TENSORS:
         raise FileError("model-garbled", path=str(path), place="header")
     found.pop("__metadata__", None)
-    entries = {name: _entry(path, name, about) for name, about in found.items()}
+    entries = {name: _entry(path, name, about, codes) for name, about in found.items()}
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start != end:
@@ -129,11 +144,11 @@ def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
     return entries
 
 
-def _entry(path: Path, name: str, about: Any) -> Entry:
+def _entry(path: Path, name: str, about: Any, codes: frozenset[str]) -> Entry:
     match about:
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [start, stop], **rest} if not rest:
-            if code not in _BYTES:
-                raise FileError("model-tensor-dtype", path=str(path), tensor=name, found=code, choices=_choices())
+            if code not in codes:
+                raise _dtype_error(path, name, code)
             if len(shape) <= MOST_AXES and all(type(size) is int and size >= 0 for size in (*shape, start, stop)):
                 if any(size > LARGEST_SIZE for size in shape):
                     raise FileError("model-garbled", path=str(path), place=name[:80])
@@ -143,8 +158,8 @@ def _entry(path: Path, name: str, about: Any) -> Entry:
     raise FileError("model-garbled", path=str(path), place=name[:80])
 
 
-def _choices() -> Listed:
-    return Listed(DTYPES)
+def _dtype_error(path: Path, name: str, code: str) -> FileError:
+    return FileError("model-tensor-dtype", path=str(path), tensor=name, found=code, choices=Listed(DTYPES))
 
 
 # --- writing ---------------------------------------------------------------------------------------------

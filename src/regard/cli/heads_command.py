@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TEXTS = {
     "translation": "He likes tea and she likes tea, too.",
     "text": "床前明月光",
+    "encoding": "The cat sat on the mat because the cat was tired.",
 }
 """The default text by task: with repeated words, so that heads that attend to repetitions are found. If it is too long
 for the model, that of `regard see`.

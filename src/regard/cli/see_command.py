@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.language.seeing import SilencedToken
 
 MODEL = "translator"
-TEXTS = {"translation": "I love you", "text": "床前明月光"}
+TEXTS = {"translation": "I love you", "text": "床前明月光", "encoding": "The cat sat on the mat."}
 """The default text by the task of the model."""
 MOST_WEIGHTS_IN_JSON = 4_000_000
 """About 80 MB of text; use --save for more."""

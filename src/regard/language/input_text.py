@@ -18,9 +18,9 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.messages import Listed, say
+from regard.text.id_tokenizer import AnyTokenizer
 from regard.text.normalise import correct_spelling, tidy
 from regard.text.segmentation import main_script
-from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -191,9 +191,11 @@ class InputWarning(UserWarning):
 def read_input(model: "LanguageModel", text: str) -> InputText:
     """The text as the model reads it. Raises ArgumentError where nothing is left."""
     check_text(text)
-    plain = tidy(text)
-    if not plain:
+    plain = text if model.settings.verbatim else tidy(text)
+    if not plain.strip():
         raise ArgumentError(EMPTY)
+    if model.settings.verbatim:
+        return InputText(plain, plain)
     if _reads_english(model):
         _check_script(model, plain)
     found = _in_known_spelling(model, plain)
@@ -274,7 +276,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:20]}…"
 
 
-def count_tokens(tokenizer: Tokenizer, word: str) -> float:
+def count_tokens(tokenizer: AnyTokenizer, word: str) -> float:
     """The number of tokens of a word; infinity where one of them is <unk>."""
     ids = tokenizer.encode(word)
     return inf if tokenizer.unknown in ids else len(ids)
@@ -308,7 +310,7 @@ def _in_small_pieces(model: "LanguageModel", words: list[str]) -> list[str]:
     ]
 
 
-def without_unknown(tokenizer: Tokenizer, text: str) -> str:
+def without_unknown(tokenizer: AnyTokenizer, text: str) -> str:
     """The text without the characters that the tokenizer encodes as <unk>; é becomes e where that is known."""
     if tokenizer.unknown is None or tokenizer.unknown not in tokenizer.encode(text):
         return text
@@ -317,7 +319,7 @@ def without_unknown(tokenizer: Tokenizer, text: str) -> str:
     return "".join("" if bare.get(c) in strange else bare.get(c, c) for c in text)
 
 
-def unknown_characters(tokenizer: Tokenizer, text: str) -> list[str]:
+def unknown_characters(tokenizer: AnyTokenizer, text: str) -> list[str]:
     """The characters that the tokenizer encodes as <unk>, each once, in order."""
     if tokenizer.unknown is None:
         tokenizer.encode(text)  # raises where a character has no id

@@ -4,19 +4,28 @@ Every file is validated before use, and the files are checked against each other
 """
 
 import os
+import warnings
+from importlib.util import find_spec
+from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from regard.checkpoints import read_model
-from regard.checkpoints.model_folder import file_in_folder, model_folder_of
+from regard.checkpoints import Stored, read_model
+from regard.checkpoints.model_folder import CONFIG, file_in_folder, is_hub_folder, is_known_family, model_folder_of
 from regard.errors import ArgumentError, FileError
 from regard.language.input_text import WORDS_FILE, read_words
-from regard.language.model import LanguageModel
-from regard.language.settings import read_settings
-from regard.messages import Listed
+from regard.language.model import Backend, LanguageModel
+from regard.language.settings import Task, read_settings
+from regard.language.special_ids import special_ids_of
+from regard.messages import Listed, say
 from regard.reference import Transformer
 from regard.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from regard.language.hub_files import HubFiles
+
+TASKS: dict[str, Task] = {"encoder": "encoding", "decoder": "text", "encoder-decoder": "translation"}
+"""The task of a public model by its kind."""
 BUNDLED = ("translator", "poet")
 """English to Chinese; Tang poems. The README.md of each describes it."""
 
@@ -40,22 +49,36 @@ def bundled(name: str) -> Path:
 
 
 TOKENIZER, SETTINGS = "tokenizer.json", "generation_config.json"
-Backend = Literal["numpy", "torch"]
+BackendName = Literal["numpy", "torch", "transformers"]
+LARGE = 20_000_000
+"""Weights from which a public model is computed by torch, if it is installed: NumPy takes several times as long."""
 
 
-def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> LanguageModel:
+def load(source: str | os.PathLike[str], *, backend: BackendName | None = None) -> LanguageModel:
     """A model that reads text: the bundled "translator" or "poet", or the folder of another model or of a run.
 
-    source    a folder holds config.json, model.safetensors, tokenizer.json and optionally generation_config.json and
-              words.txt, the words of the training text; no other file is opened, and none outside the folder.
-              Write "./poet" for a folder with the name of a bundled model
-    backend   "torch" needs the extra of that name; both give the same text
+    source    a folder in Hugging Face's layout (config.json, safetensors, tokenizer files), or one that this package
+              wrote (also words.txt, the words of the training text); no file outside the folder is opened. Write
+              "./poet" for a folder with the name of a bundled model
+    backend   "numpy" and "torch" compute our own Transformer and give the same text; "transformers" computes a model of
+              any family by that package. By default the fastest that is installed and fits; `LanguageModel.backend`
+              tells which and why
 
     Raises FileError with the file and the reason.
     """
-    if backend not in get_args(Backend):
-        raise ArgumentError("unknown-choice", name="backend", value=backend, choices=Listed(get_args(Backend)))
+    if backend is not None and backend not in get_args(BackendName):
+        raise ArgumentError("unknown-choice", name="backend", value=backend, choices=Listed(get_args(BackendName)))
     folder = find_model(source)
+    name = Path(source).resolve().name
+    if is_hub_folder(folder):
+        return _load_public(name, folder, backend)
+    if backend == "transformers":
+        raise ArgumentError("backend-own-format", path=str(folder))
+    return _load_own(name, folder, backend)
+
+
+def _load_own(name: str, folder: Path, backend: BackendName | None) -> LanguageModel:
+    """A model of this package's own format."""
     stored = read_model(folder)
     config = stored.config
     if config.kind == "encoder" or config.output is None or config.vocab_size is None:
@@ -70,11 +93,60 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
     settings = read_settings(file_in_folder(folder, SETTINGS) if has_settings else None, config)
     has_words = os.path.lexists(folder / WORDS_FILE)
     words = read_words(file_in_folder(folder, WORDS_FILE)) if has_words else frozenset()
-    model: Any
-    if backend == "torch":
+    chosen = Backend("numpy", say("backend-small")) if backend is None else Backend(backend, say("backend-asked"))
+    model = _model(folder, stored, chosen)
+    return LanguageModel(name, folder, model, tokenizer, settings, special_ids_of(tokenizer), chosen, words)
+
+
+def _load_public(name: str, folder: Path, backend: BackendName | None) -> LanguageModel:
+    """A model in Hugging Face's layout: of one of our families, else by the package `transformers`."""
+    from regard.language.hub_files import HubFiles, read_tokenizer, special_ids
+
+    files = HubFiles(folder)
+    if backend == "transformers" or not is_known_family(files.config):
+        from regard.language.by_transformers import load_by_transformers
+
+        return load_by_transformers(name, files, asked=backend is not None)
+    stored = read_model(folder)
+    config = stored.config
+    assert config.vocab_size is not None  # public models read ids
+    tokenizer = read_tokenizer(files, config.vocab_size)
+    special = special_ids(files, tokenizer, config)
+    if config.kind == "encoder-decoder" and (special.start is None or not special.ends):
+        raise FileError("language-marks", path=str(folder / CONFIG))
+    settings = files.settings(TASKS[config.kind])
+    _report_unused(files, stored.unused)
+    chosen = _chosen_backend(stored, backend)
+    return LanguageModel(name, folder, _model(folder, stored, chosen), tokenizer, settings, special, chosen)
+
+
+def _chosen_backend(stored: Stored, asked: BackendName | None) -> Backend:
+    if asked is not None:
+        return Backend(asked, say("backend-asked"))
+    count = sum(prod(shape) for shape in stored.tensors.shapes.values())
+    if count < LARGE:
+        return Backend("numpy", say("backend-small"))
+    if find_spec("torch") is None:
+        return Backend("numpy", say("backend-no-torch"))
+    return Backend("torch", say("backend-large", count=count))
+
+
+def _model(folder: Path, stored: Stored, backend: Backend) -> Any:
+    """The Transformer with its weights in float32."""
+    if backend.name == "torch":
         from regard.models import Transformer as TorchTransformer
 
-        model = TorchTransformer.read(folder).float().requires_grad_(False)
-    else:
-        model = Transformer(config, stored.tensors.arrays("float32"))
-    return LanguageModel(Path(source).resolve().name, folder, model, tokenizer, settings, words)
+        return TorchTransformer.read(folder).float().requires_grad_(False)
+    return Transformer(stored.config, stored.tensors.arrays("float32"))
+
+
+def _report_unused(files: "HubFiles", config_keys: tuple[str, ...]) -> None:
+    """Name the keys that change nothing, once per file, as a warning."""
+    for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings())):
+        if keys:
+            message = say("config-keys-unused", path=str(files.folder / file), names=Listed.few(keys))
+            warnings.warn(message, UnusedKeysWarning, stacklevel=4)
+
+
+class UnusedKeysWarning(UserWarning):
+    """A file of a model has keys that change nothing here."""

@@ -6,15 +6,28 @@ Its methods are implemented in `translating`, `writing` and `seeing`. Independen
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from regard.config import TransformerConfig
 from regard.language.settings import Settings
-from regard.text.tokenizer import Tokenizer
+from regard.language.special_ids import SpecialIds
+from regard.text.id_tokenizer import AnyTokenizer
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from regard.language.seeing import Seen, SilencedToken
     from regard.records import See
+
+
+class Backend(NamedTuple):
+    """What computes a model, and why."""
+
+    name: Literal["numpy", "torch", "transformers"]
+    reason: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +36,18 @@ class LanguageModel:
 
     name, folder   its name and its folder
     model          `reference.Transformer`, or `models.Transformer` with backend="torch"
+    special        the control ids around its texts
+    backend        what computes it, and why: "numpy", "torch" or "transformers"
     words          the words of its training text in lower case; empty where its folder does not list them
     """
 
     name: str
     folder: Path
     model: Any
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     settings: Settings
+    special: SpecialIds
+    backend: Backend
     words: frozenset[str] = frozenset()
 
     @property
@@ -112,6 +129,16 @@ class LanguageModel:
         found = run_recorded(self, text, output=output, see=see)
         warn_about_input(self, found.notes)
         return found
+
+    def embed(self, texts: str | Sequence[str]) -> "np.ndarray":
+        """One vector for each text, float32: (D,) for a single text, (N, D) for several.
+
+        Pooled and normalised as the model's folder says (modules.json of sentence-transformers), else the mean of the
+        tokens' vectors, normalised. Raises ArgumentError where the model is not an encoder.
+        """
+        from regard.language.embedding import embed, read_pooling
+
+        return embed(self, texts, read_pooling(self.folder))
 
     def silence(self, seen: "Seen", module: str, head: int) -> "list[SilencedToken]":
         """What one head does for the output: the probability of every written token with it and without it.

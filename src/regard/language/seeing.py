@@ -8,10 +8,11 @@ import numpy as np
 from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import in_range
 from regard.dispatch import attend_in_model
-from regard.errors import TooLargeError
+from regard.errors import ArgumentError, TooLargeError
+from regard.generation import GREEDY
 from regard.generation.beams import max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
+from regard.language.input_text import EMPTY, Note, check_text, input_notes, read_input, without_unknown
 from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
 from regard.records import Attend, Kind, See
@@ -109,7 +110,7 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
     for row, token in enumerate(written):
         if not token:
             continue
-        following = seen.ids[0][row + 1] if row + 1 < len(seen.ids[0]) else model.tokenizer.special("eos")
+        following = seen.ids[0][row + 1] if row + 1 < len(seen.ids[0]) else model.special.ends[0]
         likeliest = labels(model, [int(after[row].argmax())])[0]
         p, q = (float(np.exp(one[row, following])) for one in (before, after))
         found.append(SilencedToken(rows.query_tokens[0][row], token, p, q, likeliest))
@@ -124,28 +125,32 @@ def run_recorded(model: "LanguageModel", text: str, *, output: str | None = None
         output = without_unknown(model.tokenizer, output)
     if model.settings.task == "translation":
         return _translation(model, text, output, recorder)
+    if model.settings.task == "encoding":
+        return _encoding(model, text, output, recorder)
     return _continuation(model, text, output, recorder)
 
 
 def _translation(model: "LanguageModel", text: str, output: str | None, recorder: Recorder) -> Seen:
     tokenizer = model.tokenizer
     given = read_input(model, text)
-    text = given.text.replace("\n", " ")
-    source = tokenizer.encode(text)
-    _check_length(model, len(source) + 1)
-    eos, ended = tokenizer.special("eos"), True
+    text = given.text if model.settings.verbatim else given.text.replace("\n", " ")
+    bare = tokenizer.encode(text)
+    source = model.special.around(bare)
+    _check_length(model, len(source))
+    ended = True
     if output is None:
-        written = search(model, [source])[0]
+        written = search(model, [bare])[0]
         output = tokenizer.decode(written)
         notes = input_notes(model, given, output)
-        ended = len(written) < max_translation_length([*source, eos], model.config.max_len)  # otherwise it was cut off
+        ended = len(written) < max_translation_length(source, model.config.max_len)  # otherwise it was cut off
     else:
         written = tokenizer.encode(output)
         _check_length(model, len(written) + 1)
         notes = input_notes(model, given, None)
-    ids, source = [tokenizer.special("bos"), *written], [*source, eos]
+    assert model.special.start is not None  # checked by `load`
+    ids = [model.special.start, *written]
     _run(model, recorder, ids, source)
-    after = [*labels(model, written), tokenizer.pieces([eos])[0] if ended else ""]
+    after = [*labels(model, written), tokenizer.pieces(model.special.ends[:1])[0] if ended else ""]
     trace = recorder.label(labels(model, ids), labels(model, source), after)
     trace.texts = text, output
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
@@ -159,13 +164,16 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     before = [*start.header, *start.ids]
     last = ""  # the token that the last query writes
     if output is None:
-        found = continue_prompt(model, start, sampling(model, seed=0))
+        pick = sampling(model, seed=0) if model.settings.samples else GREEDY
+        most = default_max_new(model, start)
+        most = most if model.settings.max_seen is None else min(most, model.settings.max_seen)
+        found = continue_prompt(model, start, pick, most)
         written = found[: model.longest - len(before)]
         output = tokenizer.decode(written)
         if len(written) < len(found):
             last = labels(model, found)[len(written)]
-        elif tokenizer.eos is not None and len(found) < default_max_new(model, start):
-            last = tokenizer.pieces([tokenizer.eos])[0]
+        elif model.special.ends and len(found) < most:
+            last = tokenizer.pieces(model.special.ends[:1])[0]
     else:
         written = tokenizer.encode(output)
         check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
@@ -175,6 +183,22 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
     seen = Seen(text, output, _with_opening(model, trace, ids))
+    seen.ids = (ids,)
+    return seen
+
+
+def _encoding(model: "LanguageModel", text: str, output: str | None, recorder: Recorder) -> Seen:
+    """An encoder reads the text and writes nothing."""
+    check_text(text)
+    if output is not None:
+        raise ArgumentError("see-encoder-output", name=model.name)
+    ids = model.special.around(model.tokenizer.encode(text))
+    if not ids:
+        raise ArgumentError(EMPTY)
+    _check_length(model, len(ids))
+    _run(model, recorder, ids)
+    trace = recorder.label(labels(model, ids))
+    seen = Seen(text, "", trace)
     seen.ids = (ids,)
     return seen
 

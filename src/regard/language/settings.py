@@ -16,17 +16,21 @@ from regard.config.tree import JSON_TYPES, Fault, TreeReader
 from regard.errors import FileError
 from regard.messages import Listed
 
-Task = Literal["translation", "text"]
+Task = Literal["translation", "text", "encoding"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
     """The default options of a model.
 
-    task              "translation" for a model with an encoder and a decoder, "text" for a decoder
+    task              "translation" for a model with an encoder and a decoder, "text" for a decoder, "encoding" for an
+                      encoder alone
+    verbatim          whether a text is read exactly as given, without tidying its spaces and punctuation
+    samples           whether `generate` samples; otherwise it takes the most likely token
     longest           the most tokens read at once; a longer text is translated in parts
     beams, length_penalty                for translations
     temperature, top_k, top_p, max_new   for texts
+    max_seen          the most tokens that `see` adds to a text; None for max_new
     alignment_heads   (layer, head) of cross-attention, or of self-attention in a decoder, the most informative first:
                       in cross-attention the one that best aligns the token being written
     forms             the header of a text of each form, such as {"5x4": "五绝｜"}
@@ -38,10 +42,13 @@ class Settings:
     longest: int = 256
     beams: int = 5
     length_penalty: float = 1.0
+    verbatim: bool = False
+    samples: bool = True
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
     max_new: int = 128
+    max_seen: int | None = None
     alignment_heads: tuple[tuple[int, int], ...] = ()
     forms: dict[str, str] = field(default_factory=dict)
 

@@ -12,8 +12,8 @@ from regard.generation import search_many
 from regard.kernels.blocked.workers import run_all
 from regard.language.input_text import EMPTY, InputText, Note, check_text, input_notes, read_input
 from regard.reference import Transformer
+from regard.text.id_tokenizer import AnyTokenizer
 from regard.text.segmentation import split_sentences
-from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -89,17 +89,17 @@ def search(
     length_penalty: float | None = None,
 ) -> list[list[int]]:
     """The best translation of each sentence as ids, without eos on either side."""
-    tokenizer, settings = model.tokenizer, model.settings
+    settings, special = model.settings, model.special
     options: dict[str, Any] = {
-        "bos": tokenizer.special("bos"),
-        "eos": tokenizer.special("eos"),
+        "bos": special.start,
+        "eos": special.ends[0],
         "beams": settings.beams if beams is None else beams,
         "length_penalty": settings.length_penalty if length_penalty is None else length_penalty,
     }
-    ended = [[*ids, options["eos"]] for ids in sources]
+    whole = [special.around(ids) for ids in sources]
     if isinstance(model.model, Transformer):  # NumPy: BLAS threads gain little on so few rows
-        return search_many(model.model, ended, **options, batch_tokens=BATCH_TOKENS, run=run_all)
-    return search_many(model.model, ended, **options)
+        return search_many(model.model, whole, **options, batch_tokens=BATCH_TOKENS, run=run_all)
+    return search_many(model.model, whole, **options)
 
 
 def check_translates(model: "LanguageModel") -> None:
@@ -110,7 +110,7 @@ def check_translates(model: "LanguageModel") -> None:
 
 def _encode_text(model: "LanguageModel", text: str) -> Lines:
     """A prepared text as ids, line by line and sentence by sentence; long sentences are split."""
-    most = max(1, model.longest - 1)  # one for eos
+    most = max(1, model.longest - len(model.special.around([])))
     lines = []
     for line in text.split("\n"):
         parts = (ids for sentence in split_sentences(line) for ids in _fitting(model.tokenizer, sentence, most))
@@ -118,7 +118,7 @@ def _encode_text(model: "LanguageModel", text: str) -> Lines:
     return lines
 
 
-def _fitting(tokenizer: Tokenizer, sentence: str, most: int) -> list[list[int]]:
+def _fitting(tokenizer: AnyTokenizer, sentence: str, most: int) -> list[list[int]]:
     """The ids of a sentence, or of its parts: it is cut near its middle until each part fits."""
     ids = tokenizer.encode(sentence)
     if len(ids) <= most:

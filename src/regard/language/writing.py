@@ -47,7 +47,7 @@ def write(
     """The implementation of `LanguageModel.generate`. Temperature 0 always takes the most likely token."""
     given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     changes = {name: value for name, value in given.items() if value is not None}
-    greedy = is_number(temperature) and temperature == 0
+    greedy = (is_number(temperature) and temperature == 0) or not (changes or model.settings.samples)
     # The other options are validated in any case.
     pick: Pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
     if greedy:
@@ -72,7 +72,7 @@ def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) ->
     if form is not None and not settings.forms:
         raise ArgumentError("generate-no-forms", name=model.name, form=form)
     header = settings.forms[form_of(settings, prompt, form)] if settings.forms else ""
-    begin = [] if tokenizer.eos is None else [tokenizer.eos]
+    begin = model.special.before_prompt
     start = Prompt([*begin, *tokenizer.encode(header)], tokenizer.encode(_in_vocabulary(model, prompt)))
     if not (start.header or start.ids):
         raise ArgumentError("generate-empty", name=model.name)
@@ -146,7 +146,7 @@ def continue_prompt(model: "LanguageModel", start: Prompt, pick: Pick, max_new: 
     if max_new is None:
         max_new = default_max_new(model, start)
     with one_blas_thread():  # for one text, several threads would wait longer than they work
-        found: list[int] = generate(model.model, before, max_new=max_new, pick=pick, eos=model.tokenizer.eos)
+        found: list[int] = generate(model.model, before, max_new=max_new, pick=pick, eos=model.special.ends or None)
     return found
 
 

@@ -262,6 +262,59 @@ MESSAGES: dict[str, Message] = {
         en="{path} does not hold the weights of the model in config.json: {reason}",
         zh="{path} 与同一文件夹里 config.json 描述的模型不符：{reason}",
     ),
+    # --- a folder in Hugging Face's layout ---
+    "family-unknown": Message(
+        en="{path}: regard computes no models of type {found!r}; it knows {names}. With the transformers package "
+        "installed (pip install 'transformers>=5'), regard.load opens any model",
+        zh="{path}：regard 自己不计算 {found!r} 类型的模型，支持的有：{names}。安装 transformers 之后"
+        "（pip install 'transformers>=5'），regard.load 可以打开任何模型",
+    ),
+    "family-missing": Message(
+        en="{path} has neither regard's format nor a model_type, so it does not say what model this is",
+        zh="{path} 既不是 regard 的格式，也没有 model_type，看不出是什么模型",
+    ),
+    "config-key-value": Message(
+        en="{path}: {name} is {value!r}; it must be one of: {wanted}",
+        zh="{path}：{name} 的值是 {value!r}；应为：{wanted}",
+    ),
+    "config-key-refused": Message(
+        en="{path}: {name} = {value!r} changes the computation in a way that regard does not support; "
+        "supported: {accepted}",
+        zh="{path}：{name} = {value!r} 会改变计算方式，regard 不支持；支持的值：{accepted}",
+    ),
+    "config-keys-unused": Message(
+        en="{path} has keys that regard does not know and leaves out: {names}",
+        zh="{path} 中有 regard 不认识、因而没有使用的键：{names}",
+    ),
+    "config-layers": Message(
+        en="{path} asks for {found} layers; the maximum is {most}",
+        zh="{path} 要求 {found} 层；最多 {most} 层",
+    ),
+    "weights-pickle": Message(
+        en="{path} has its weights only as {found}, a pickle, which can run any program when it is opened, so regard "
+        "never reads it; get the safetensors version of the model, or convert it where you trust it",
+        zh="{path} 里的权重只有 {found}；这是 pickle 文件，打开时可能执行任意程序，所以 regard 从不读取。"
+        "请下载该模型的 safetensors 版本，或在你信任它的环境里转换",
+    ),
+    "weights-absent": Message(
+        en="{path} has no weights: neither model.safetensors nor model.safetensors.index.json; "
+        "is the download complete?",
+        zh="{path} 里没有权重：既没有 model.safetensors，也没有 model.safetensors.index.json；下载完整了吗？",
+    ),
+    "index-shard-name": Message(
+        en="{path} names the file {found!r}; a part of a model is a file name that ends in .safetensors, "
+        "without a folder",
+        zh="{path} 中的文件名 {found!r} 无效；模型的分片必须是以 .safetensors 结尾、不含文件夹的文件名",
+    ),
+    "index-shard-absent": Message(
+        en="{path} lists {count} files that are not in the folder, the first is {found}; "
+        "download the rest of the model",
+        zh="{path} 列出的文件中有 {count} 个不在文件夹里，第一个是 {found}；请把模型下载完整",
+    ),
+    "index-tensor": Message(
+        en="{path} says that tensor {tensor!r} is in {shard}, and it is not; download both files again",
+        zh="{path} 说张量 {tensor!r} 在 {shard} 里，但那里没有；请重新下载这两个文件",
+    ),
     # --- a configuration as JSON ---
     "tree-type": Message(
         en="{place} must be one of: {wanted}; found {found}",

@@ -3,6 +3,49 @@
 from regard.messages import Message
 
 MESSAGES: dict[str, Message] = {
+    # --- what computes a model ---
+    "backend-asked": Message(en="as requested", zh="按要求选用"),
+    "backend-small": Message(en="small enough for NumPy", zh="模型较小，用 NumPy 即可"),
+    "backend-no-torch": Message(
+        en="PyTorch is not installed; pip install 'regard[torch]' makes it faster",
+        zh="没有安装 PyTorch；安装后更快：pip install 'regard[torch]'",
+    ),
+    "backend-large": Message(en="{count:,} weights: faster with PyTorch", zh="有 {count:,} 个权重，用 PyTorch 更快"),
+    "backend-other-family": Message(
+        en="models of type {found} are computed by the transformers package",
+        zh="{found} 类型的模型由 transformers 计算",
+    ),
+    "backend-own-format": Message(
+        en="{path} has regard's own format, which the transformers package does not read; "
+        "use backend='torch' or 'numpy'",
+        zh="{path} 是 regard 自己的格式，transformers 读不了；请用 backend='torch' 或 'numpy'",
+    ),
+    "transformers-cannot": Message(
+        en="the transformers package cannot load the model of {path}: {reason}",
+        zh="transformers 无法加载 {path} 的模型：{reason}",
+    ),
+    "transformers-config": Message(
+        en="{name} is computed by the transformers package and has no TransformerConfig; its own is model.model.config",
+        zh="{name} 由 transformers 计算，没有 TransformerConfig；它自己的配置在 model.model.config",
+    ),
+    "see-encoder-output": Message(
+        en="{name} is an encoder and writes no text; leave out output",
+        zh="{name} 是编码器，不生成文字；请去掉 output",
+    ),
+    "embed-task": Message(
+        en="{name} has no encoder output to average: embed needs an encoder such as BERT",
+        zh="{name} 没有编码器，不能计算句向量；embed 需要 BERT 这样的编码器",
+    ),
+    "embed-module": Message(
+        en="{path} asks for {found}, which regard does not compute; it knows the mean, the first and the largest of "
+        "the tokens' vectors, and normalisation",
+        zh="{path} 要求 {found}，regard 不支持；支持的有：词元向量的平均、第一个、最大值，以及归一化",
+    ),
+    "tokenizer-absent": Message(
+        en="this model's folder has no tokenizer, so a text is a list of ids from 0 to {last}, such as 15 3 27; "
+        "found {found!r}",
+        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的编号，例如 15 3 27；现在是 {found!r}",
+    ),
     # --- a folder ---
     "bundled-absent": Message(
         en="this installation of regard lacks its model {name!r}: there is no folder {path}; "

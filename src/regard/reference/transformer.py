@@ -14,7 +14,7 @@ from regard.config import TransformerConfig
 from regard.config.inputs import check_capacity, check_crop, check_decodes, check_samples, check_sides, checked_rows
 from regard.config.transformer import Side
 from regard.config.weights import check_weight_names, check_weights
-from regard.errors import DtypeError
+from regard.errors import ArgumentError, DtypeError
 from regard.masks import Mask
 from regard.messages import Listed
 from regard.records import Attend, Kind
@@ -92,6 +92,20 @@ class Transformer:
         side: Side = "encoder" if config.kind == "encoder" else "decoder"
         span = Span(side=side, positions=at, keys=at, mask=mask, memory=memory, memory_mask=source_mask)
         return logits_of(net, stack(net, span, embed(net, ids, segments)))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def encode(self, ids: Any, *, segments: Any = None, mask: Any = None, attend: Attend | None = None) -> np.ndarray:
+        """The encoder's output (B, S, D) for ids (B, S); for the source in an encoder-decoder model."""
+        config = self.config
+        if config.n_encoder_layers is None:
+            raise ArgumentError("no-encoder")
+        is_source = config.kind == "encoder-decoder"
+        rows = config.embeddings.source_vocab_size if is_source else None
+        ids = checked_ids("source" if is_source else "ids", ids, config, rows)
+        segments, at = checked_segments(segments, ids, config), np.arange(ids.shape[1])
+        net = self._network(attend)
+        span = Span(side="encoder", positions=at, keys=at, mask=checked_mask(mask, ids, config))
+        return stack(net, span, embed(net, ids, segments, source=is_source))
 
     @np.errstate(over="ignore", invalid="ignore")
     def begin(self, source: Any = None, *, source_mask: Any = None, attend: Attend | None = None) -> "Decoding":

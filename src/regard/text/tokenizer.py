@@ -8,7 +8,7 @@ sentence is five characters, and only the code that builds a batch adds <eos>. `
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypedDict, TypeVar
@@ -32,6 +32,8 @@ UNKNOWN = ("<unk>", "[UNK]")
 ASSETS = Path(__file__).parents[1] / "assets"
 """Bundled files are trusted and not tried first."""
 LARGEST_FILE = 2**26
+MOST_GAPS = 2**16
+"""Missing ids of a public model beyond its own number of tokens."""
 LONGEST_QUADRATIC_TEXT = 2**14
 """Characters of a text, for patterns that may take quadratic time: 1 or 2 s at most."""
 # A long document is split after this number of characters, and texts are encoded in groups of this size: the tokens of
@@ -61,17 +63,28 @@ class Tokenizer:
     ([7, 8, 3], '前明', ['明', '<eos>'])
     """
 
-    def __init__(self, inner: tokenizers.Tokenizer, longest: int | None = None) -> None:
-        """`longest` is the most characters of a text, None for no limit; it bounds the time of slow patterns."""
+    def __init__(
+        self, inner: tokenizers.Tokenizer, longest: int | None = None, named: Mapping[str, int] | None = None
+    ) -> None:
+        """A tokenizer of the package `tokenizers`, whose padding and truncation are turned off.
+
+        longest   the most characters of a text, None for no limit; it bounds the time of slow patterns
+        named     ids of control tokens by name, "eos" and so on, where another file of the model tells them
+        """
         inner.no_padding()
         inner.no_truncation()
         inner.encode_special_tokens = True  # the text of a special token is text
         self._inner = inner
         self._longest = longest
+        # The embeddings of public models often have more rows than the vocabulary; a random model writes these ids.
+        self._may_be_padded = named is not None
         self._is_byte_level = isinstance(inner.decoder, decoders.ByteLevel)
-        self.vocab_size: int = inner.get_vocab_size()
+        self.vocab_size: int = 1 + max(inner.get_vocab(with_added_tokens=True).values(), default=-1)
         self._special = {i: token.content for i, token in inner.get_added_tokens_decoder().items() if token.special}
-        self.pad, self.bos, self.eos, self.unknown = (self._first_special(names) for names in (PAD, BOS, EOS, UNKNOWN))
+        self.pad, self.bos, self.eos, self.unknown = (
+            (named or {}).get(name, self._first_special(names))
+            for name, names in (("pad", PAD), ("bos", BOS), ("eos", EOS), ("unknown", UNKNOWN))
+        )
         self._characters = self._single_characters()
 
     def _first_special(self, names: tuple[str, ...]) -> int | None:
@@ -122,6 +135,20 @@ class Tokenizer:
             raise ArgumentError("tokenizer-unknown", found=" ".join(map(repr, strange[:5])), count=len(strange))
         return [table.get(character, self.unknown) for character in text]  # type: ignore[misc]
 
+    def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The control ids that the file itself puts before and after one text: [CLS] and [SEP] for BERT.
+
+        >>> from regard.text import learn_tokenizer
+        >>> learn_tokenizer(["ab"], "characters").surrounding_ids()
+        ((), ())
+        """
+        letter = next((one for one in ("a", "1", "一") if self._inner.encode(one, add_special_tokens=False).ids), "")
+        bare = self._inner.encode(letter, add_special_tokens=False).ids
+        whole = self._inner.encode(letter, add_special_tokens=True).ids
+        starts = range(len(whole) - len(bare) + 1)
+        at = next((start for start in starts if whole[start : start + len(bare)] == bare), 0)
+        return tuple(whole[:at]), tuple(whole[at + len(bare) :])
+
     def pack(self, texts: Iterable[str], end: int | None = None) -> np.ndarray:
         """All texts as one array of the smallest fitting dtype, each followed by `end`, for packed blocks.
 
@@ -141,7 +168,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids; control tokens are left out."""
-        known = self._checked_ids(ids)
+        known = [i for i in self._checked_ids(ids) if i < self.vocab_size]
         return _call(lambda: self._inner.decode(known, skip_special_tokens=True))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -151,6 +178,8 @@ class Tokenizer:
     def _piece(self, i: int) -> str:
         if i in self._special:
             return self._special[i]
+        if i >= self.vocab_size:
+            return f"⟨{i}⟩"
         token = self._inner.id_to_token(i) or ""
         if not self._is_byte_level:
             return token.replace(MARK, " ")
@@ -160,7 +189,7 @@ class Tokenizer:
     def _checked_ids(self, ids: Iterable[int]) -> list[int]:
         found = [int(i) for i in ids]
         for i in found:
-            if not 0 <= i < self.vocab_size:
+            if not 0 <= i < self.vocab_size and not (self._may_be_padded and i >= 0):
                 raise ArgumentError("tokenizer-id", found=i, last=self.vocab_size - 1)
         return found
 
@@ -175,24 +204,33 @@ class Tokenizer:
         write_bytes(Path(path), content)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, within: Path | None = None) -> "Tokenizer":
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        within: Path | None = None,
+        named: Mapping[str, int] | None = None,
+        gaps: bool = False,
+    ) -> "Tokenizer":
         """The tokenizer of a file, which need not be trusted. Raises FileError where the file is malformed or unsafe.
 
         within   the folder of the model or run; a link that leads out of it is refused
+        named    ids of control tokens that another file of the model tells
+        gaps     ids may be missing, as in files of some public models
         """
         source = Path(path)
         check_file_format(source, "tokenizer", within=within)
         content = read_file(source, most=LARGEST_FILE, within=within)
         if source.resolve().is_relative_to(ASSETS):
-            return cls(_loaded(source, content))
+            return cls(_loaded(source, content), named=named)
         # Imported here: bundled models do not need it, and start faster without.
         from regard.text.regex_cost import Cost
         from regard.text.tokenizer_check import check_content
 
         cost = check_content(source, content)
         inner = _loaded(source, content)
-        _check_ids(source, inner)
-        return cls(inner, LONGEST_QUADRATIC_TEXT if cost is Cost.QUADRATIC else None)
+        _check_ids(source, inner, gaps)
+        return cls(inner, LONGEST_QUADRATIC_TEXT if cost is Cost.QUADRATIC else None, named)
 
 
 def _loaded(path: Path, content: bytes) -> tokenizers.Tokenizer:
@@ -219,10 +257,10 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def _check_ids(path: Path, inner: tokenizers.Tokenizer) -> None:
-    """Raise FileError unless the ids are 0 … n − 1: a model has one row for each."""
+def _check_ids(path: Path, inner: tokenizers.Tokenizer, gaps: bool) -> None:
+    """Raise FileError unless the ids are 0 … n − 1: a model has one row for each. With `gaps` some may be missing."""
     ids = sorted(inner.get_vocab(with_added_tokens=True).values())
-    if not ids or ids != list(range(len(ids))):
+    if not ids or (ids != list(range(len(ids))) and not (gaps and ids[-1] < 2 * len(ids) + MOST_GAPS)):
         wrong = next((want for want, i in enumerate(ids) if want != i), 0)
         raise FileError("tokenizer-ids", path=str(path), count=len(ids), wrong=wrong)
 

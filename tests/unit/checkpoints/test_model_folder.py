@@ -188,7 +188,7 @@ def test_other_content_raises(folder: Path) -> None:
     path = folder / "config.json"
     path.write_bytes(b'{"format": "\xff"}')
     refused(folder, "model-garbled")
-    for text in ("[]", "{}", '"regard-model"', '{"model_type": "gpt2"}', '{"format": ["regard-model"]}'):
+    for text in ("[]", "{}", '"regard-model"', '{"format": ["regard-model"]}'):
         path.write_text(text, encoding="utf-8")
         refused(folder, "model-not-ours")
     path.write_text(" " * 2_000_000, encoding="utf-8")

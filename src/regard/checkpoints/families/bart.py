@@ -1,0 +1,88 @@
+"""BART and Marian: an encoder and a decoder with norms after each part, as in the 2017 paper."""
+
+from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.family import Family, Names, Target, to
+from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.config import Biases, Embeddings, Learned, Output, Positions, Sinusoidal, TransformerConfig
+
+UNUSED_POSITIONS = 2
+
+
+def _config(keys: ConfigKeys, positions: Positions, vocab_size: int, *, norm: bool, shared: bool) -> TransformerConfig:
+    """`shared`: one vocabulary for both sides; else the decoder has `decoder_vocab_size`."""
+    keys.only("is_encoder_decoder", True)
+    keys.take("num_hidden_layers", None)  # a copy of encoder_layers
+    for name, default in (("attention_heads", 16), ("ffn_dim", 4096)):
+        keys.only(f"decoder_{name}", keys.count(f"encoder_{name}", default))
+    words = keys.count("vocab_size", vocab_size)
+    return TransformerConfig(
+        vocab_size=words if shared else keys.count("decoder_vocab_size", words),
+        d_model=keys.count("d_model", 1024, "hidden_size"),
+        n_heads=keys.count("encoder_attention_heads", 16, "num_attention_heads"),
+        d_ff=keys.count("encoder_ffn_dim", 4096),
+        n_encoder_layers=keys.count("encoder_layers", 12),
+        n_decoder_layers=keys.count("decoder_layers", 12),
+        max_len=keys.count("max_position_embeddings", 1024),
+        activation=keys.choice("activation_function", ACTIVATIONS, "gelu"),
+        positions=positions,
+        biases=Biases(output=True),
+        embeddings=Embeddings(
+            scaled=keys.flag("scale_embedding", False), norm=norm, source_vocab_size=None if shared else words
+        ),
+        output=Output(tied=keys.flag("tie_word_embeddings", True)),
+    )
+
+
+def _bart(keys: ConfigKeys) -> TransformerConfig:
+    keys.only("normalize_before", False)
+    keys.only("add_final_layer_norm", False)
+    keys.only("normalize_embedding", True)
+    for name in ("add_bias_logits", "classif_dropout", "force_bos_token_to_be_generated", "static_position_embeddings"):
+        keys.only(name, False) if name == "static_position_embeddings" else keys.take(name, None)
+    return _config(keys, Learned(), 50_265, norm=True, shared=True)
+
+
+def _marian(keys: ConfigKeys) -> TransformerConfig:
+    for name in ("normalize_before", "add_final_layer_norm", "normalize_embedding"):
+        keys.only(name, False)
+    keys.only("static_position_embeddings", True)
+    for name in ("add_bias_logits", "classif_dropout"):
+        keys.take(name, None)
+    shared = keys.flag("share_encoder_decoder_embeddings", True)
+    if shared:
+        keys.take("decoder_vocab_size", None)
+    return _config(keys, Sinusoidal(pairing="halves"), 58_101, norm=False, shared=shared)
+
+
+def _stack(side: str, positions: Target | None) -> Names:
+    layer = f"model.{side}.layers.#"
+    names: Names = {
+        f"model.{side}.embed_tokens": "embedding" if side == "decoder" else "source_embedding",
+        f"model.{side}.embed_positions": positions,
+        f"model.{side}.layernorm_embedding": f"{side}.input_norm",
+        f"{layer}.fc1": f"{side}.layers.#.feed_forward.up",
+        f"{layer}.fc2": f"{side}.layers.#.feed_forward.down",
+        f"{layer}.final_layer_norm": f"{side}.layers.#.feed_forward_norm",
+    }
+    for theirs, ours in (("self_attn", "self_attention"), ("encoder_attn", "cross_attention")):
+        names[f"{layer}.{theirs}_layer_norm"] = f"{side}.layers.#.{ours}_norm"
+        names[f"{layer}.{theirs}.out_proj"] = f"{side}.layers.#.{ours}.o_proj"
+        for part in "qkv":
+            names[f"{layer}.{theirs}.{part}_proj"] = f"{side}.layers.#.{ours}.{part}_proj"
+    return names
+
+
+_OUTPUT: Names = {
+    "model.shared": "embedding",
+    "lm_head": "output",
+    "final_logits_bias": to("output.bias", first_row=True),
+}
+
+BART = Family(
+    config=_bart,
+    prefix="model.",
+    names=_stack("encoder", to("encoder.positions.table", skip=UNUSED_POSITIONS))
+    | _stack("decoder", to("decoder.positions.table", skip=UNUSED_POSITIONS))
+    | _OUTPUT,
+)
+MARIAN = Family(config=_marian, prefix="model.", names=_stack("encoder", None) | _stack("decoder", None) | _OUTPUT)

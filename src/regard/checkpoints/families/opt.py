@@ -1,0 +1,48 @@
+"""OPT: a decoder as GPT-2's, with ReLU and positions that count from 2."""
+
+from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.family import Family, to
+from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.config import Biases, Learned, Norm, Output, TransformerConfig
+
+UNUSED_POSITIONS = 2
+
+
+def _config(keys: ConfigKeys) -> TransformerConfig:
+    width = keys.count("hidden_size", 768)
+    keys.only("word_embed_proj_dim", width)
+    keys.only("_remove_final_layer_norm", False)
+    keys.only("layer_norm_elementwise_affine", True)
+    is_pre_norm, bias = keys.flag("do_layer_norm_before", True), keys.flag("enable_bias", True)
+    return TransformerConfig(
+        vocab_size=keys.count("vocab_size", 50_272),
+        d_model=width,
+        n_heads=keys.count("num_attention_heads", 12),
+        d_ff=keys.count("ffn_dim", 3072),
+        n_decoder_layers=keys.count("num_hidden_layers", 12),
+        max_len=keys.count("max_position_embeddings", 2048),
+        activation=keys.choice("activation_function", ACTIVATIONS, "relu"),
+        positions=Learned(),
+        norm=Norm(place="pre" if is_pre_norm else "post", final=is_pre_norm),
+        biases=Biases(attention=bias, attention_output=bias, feed_forward=bias),
+        output=Output(tied=keys.flag("tie_word_embeddings", True)),
+    )
+
+
+_LAYER = "model.decoder.layers.#"
+FAMILY = Family(
+    config=_config,
+    prefix="model.",
+    names={
+        "model.decoder.embed_tokens": "embedding",
+        "model.decoder.embed_positions": to("decoder.positions.table", skip=UNUSED_POSITIONS),
+        f"{_LAYER}.self_attn_layer_norm": "decoder.layers.#.self_attention_norm",
+        **{f"{_LAYER}.self_attn.{part}_proj": f"decoder.layers.#.self_attention.{part}_proj" for part in "qkv"},
+        f"{_LAYER}.self_attn.out_proj": "decoder.layers.#.self_attention.o_proj",
+        f"{_LAYER}.final_layer_norm": "decoder.layers.#.feed_forward_norm",
+        f"{_LAYER}.fc1": "decoder.layers.#.feed_forward.up",
+        f"{_LAYER}.fc2": "decoder.layers.#.feed_forward.down",
+        "model.decoder.final_layer_norm": "decoder.norm",
+        "lm_head": "output",
+    },
+)

@@ -1,0 +1,67 @@
+"""T5: an encoder and a decoder with relative positions, no biases and unscaled scores; version 1.1 has gates."""
+
+from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.family import Family, Names
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, GATED
+from regard.config import AttentionStyle, Biases, Norm, Output, Relative, TransformerConfig
+
+
+def _config(keys: ConfigKeys) -> TransformerConfig:
+    keys.only("is_encoder_decoder", True)
+    keys.take("n_positions", None)  # the length of its training texts, no limit
+    for name in ("dense_act_fn", "is_gated_act"):
+        keys.take(name, None)  # computed from feed_forward_proj
+    projection = keys.take("feed_forward_proj", "relu")
+    gate, _, name = str(projection).rpartition("-")
+    # Hugging Face's "gated-gelu" is the approximation by tanh.
+    name = "gelu_new" if projection == "gated-gelu" else name
+    table = GATED if gate == "gated" else ACTIVATIONS
+    if gate not in ("", "gated") or name not in table:
+        wanted = [*ACTIVATIONS, *(f"gated-{one}" for one in GATED)]
+        raise keys.invalid("feed_forward_proj", projection, ", ".join(wanted))
+    layers = keys.count("num_layers", 6, "num_hidden_layers")
+    # Version 1.1 has an output layer of its own, without scaling; new files say only the latter.
+    tied = keys.flag("scale_decoder_outputs", keys.flag("tie_word_embeddings", True))
+    return TransformerConfig(
+        vocab_size=keys.count("vocab_size", 32_128),
+        d_model=keys.count("d_model", 512, "hidden_size"),
+        n_heads=keys.count("num_heads", 8, "num_attention_heads"),
+        d_head=keys.count("d_kv", 64, "head_dim"),
+        d_ff=keys.count("d_ff", 2048),
+        n_encoder_layers=layers,
+        n_decoder_layers=keys.count("num_decoder_layers", layers),
+        activation=table[name],
+        positions=Relative(
+            n_buckets=keys.count("relative_attention_num_buckets", 32),
+            max_distance=keys.count("relative_attention_max_distance", 128),
+        ),
+        norm=Norm(kind="rms", place="pre", final=True, eps=keys.number("layer_norm_epsilon", 1e-6)),
+        attention=AttentionStyle(scale=1.0),
+        biases=Biases.none(),
+        output=Output(tied=tied, scaled=tied),
+    )
+
+
+def _stack(side: str, last: int) -> Names:
+    """`last` is the index of the feed-forward among the parts of a block."""
+    block = f"{side}.block.#.layer"
+    names: Names = {
+        f"{side}.embed_tokens": "embedding" if side == "decoder" else "source_embedding",
+        f"{block}.0.SelfAttention.relative_attention_bias": f"{side}.positions.table",
+        f"{block}.{last}.layer_norm": f"{side}.layers.#.feed_forward_norm",
+        f"{side}.final_layer_norm": f"{side}.norm",
+    }
+    for theirs, ours in (("wi", "up"), ("wi_0", "gate"), ("wi_1", "up"), ("wo", "down")):
+        names[f"{block}.{last}.DenseReluDense.{theirs}"] = f"{side}.layers.#.feed_forward.{ours}"
+    attentions = (("SelfAttention", "self_attention"), ("EncDecAttention", "cross_attention"))
+    for i, (theirs, ours) in enumerate(attentions[:last]):
+        names[f"{block}.{i}.layer_norm"] = f"{side}.layers.#.{ours}_norm"
+        for part in "qkvo":
+            names[f"{block}.{i}.{theirs}.{part}"] = f"{side}.layers.#.{ours}.{part}_proj"
+    return names
+
+
+FAMILY = Family(
+    config=_config,
+    names={"shared": "embedding", **_stack("encoder", 1), **_stack("decoder", 2), "lm_head": "output"},
+)

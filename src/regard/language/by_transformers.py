@@ -1,0 +1,284 @@
+"""TransformersModel: a LanguageModel of any architecture, computed by the package `transformers` and seen by `watch`.
+
+For models in Hugging Face's layout that are not of one of our families. Only safetensors are read, only local files,
+and never code of the model's author.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.axes import in_range
+from regard.capture import edit, watch
+from regard.checkpoints.families import FAMILIES
+from regard.checkpoints.shards import ShardedTensors
+from regard.config import TransformerConfig
+from regard.errors import ArgumentError, FileError, TooLargeError
+from regard.files.output import reason_of
+from regard.generation.beams import max_translation_length
+from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
+from regard.language.input_text import EMPTY, check_text
+from regard.language.model import Backend, LanguageModel
+from regard.language.seeing import Seen, SilencedToken, labels
+from regard.language.settings import Task
+from regard.language.special_ids import SpecialIds
+from regard.messages import Listed, say
+from regard.packages import require_package
+from regard.records import See
+from regard.text.id_tokenizer import IdTokenizer
+from regard.text.tokenizer import Tokenizer
+from regard.trace import Trace
+
+if TYPE_CHECKING:
+    import torch
+
+
+def load_by_transformers(name: str, files: HubFiles, *, asked: bool) -> LanguageModel:
+    """The model of a folder. Raises FileError where `transformers` is not installed or cannot read it."""
+    kind = files.config["model_type"]
+    path = str(files.folder / CONFIG)
+    try:
+        require_package("transformers", "regard.load")
+        import transformers as package
+    except ImportError as error:
+        if asked:
+            raise
+        raise FileError("family-unknown", path=path, found=str(kind)[:80], names=Listed(FAMILIES)) from error
+    ShardedTensors(files.folder)  # refuses pickles, damaged files and names that lead out of the folder
+    try:
+        package.utils.logging.disable_progress_bar()
+        config = package.AutoConfig.from_pretrained(files.folder, **_LOCAL)
+        task, loader = _loader(package, config)
+        model = loader.from_pretrained(files.folder, config=config, use_safetensors=True, **_LOCAL).eval().float()
+    except Exception as error:  # the package raises many kinds
+        raise FileError("transformers-cannot", path=path, reason=reason_of(error)) from error
+    vocab_size = int(getattr(config.get_text_config(), "vocab_size", 0) or 1)
+    tokenizer = _tokenizer(package, files, vocab_size)
+    before, after = tokenizer.surrounding_ids()
+    start = files.special_id("decoder_start_token_id", vocab_size)
+    special = SpecialIds(
+        start=start[0] if start else None,
+        ends=files.special_id("eos_token_id", vocab_size),
+        before_prompt=before,
+        before=before,
+        after=after,
+    )
+    reason = say("backend-asked") if asked else say("backend-other-family", found=kind)
+    backend = Backend("transformers", reason)
+    model.requires_grad_(False)
+    return TransformersModel(name, files.folder, model, tokenizer, files.settings(task), special, backend)
+
+
+SENTENCE_PIECES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm")
+"""Vocabularies that only another package reads."""
+_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+
+
+def _loader(package: Any, config: Any) -> tuple[Task, Any]:
+    """The task of a model, and the class of `transformers` that loads it."""
+    names = getattr(config, "architectures", None) or [""]
+    if config.is_encoder_decoder:
+        return "translation", package.AutoModelForSeq2SeqLM
+    if names[0].endswith("ForMaskedLM"):
+        return "encoding", package.AutoModelForMaskedLM
+    if names[0].endswith(("ForCausalLM", "LMHeadModel")):
+        return "text", package.AutoModelForCausalLM
+    return "encoding", package.AutoModel
+
+
+def _tokenizer(package: Any, files: HubFiles, vocab_size: int) -> Tokenizer | IdTokenizer:
+    """The tokenizer of the folder; from a sentencepiece model by way of `transformers`."""
+    found = read_tokenizer(files, vocab_size)
+    if isinstance(found, Tokenizer) or not any(os.path.lexists(files.folder / name) for name in SENTENCE_PIECES):
+        return found
+    try:
+        return Tokenizer(package.AutoTokenizer.from_pretrained(files.folder, **_LOCAL).backend_tokenizer)
+    except Exception as error:  # the package raises many kinds
+        raise FileError("transformers-cannot", path=str(files.folder), reason=reason_of(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TransformersModel(LanguageModel):
+    """A LanguageModel whose `model` is a module of `transformers`."""
+
+    @property
+    def config(self) -> TransformerConfig:
+        raise ArgumentError("transformers-config", name=self.name)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that `see` reads at once."""
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return self.settings.longest if limit is None else min(limit, self.settings.longest)
+
+    def __repr__(self) -> str:
+        kind = self.model.config.model_type
+        return f"LanguageModel({self.name!r}, {kind} by transformers, {self.settings.task}, {str(self.folder)!r})"
+
+    def generate(
+        self,
+        prompt: str = "",
+        *,
+        form: str | None = None,
+        max_new: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+    ) -> str:
+        """A text that begins with the prompt, as `LanguageModel.generate`."""
+        import torch
+
+        check_text(prompt)
+        if self.settings.task != "text":
+            raise ArgumentError("generate-task", name=self.name)
+        if form is not None:
+            raise ArgumentError("generate-no-forms", name=self.name, form=form)
+        samples = temperature != 0 and (self.settings.samples or any((temperature, top_k, top_p)))
+        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p} if samples else {}
+        options = {name: value for name, value in given.items() if value is not None}
+        ids = self._prompt_ids(prompt)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            written = self._written(ids, max_new or self.settings.max_new, do_sample=samples, **options)
+        return self.tokenizer.decode([*self.tokenizer.encode(prompt), *written])
+
+    def translate(self, text: Any, *, beams: int | None = None, length_penalty: float | None = None) -> Any:
+        """The translation of a text, or of each text of a list."""
+        if self.settings.task != "translation":
+            raise ArgumentError("translate-task", name=self.name)
+        if not isinstance(text, str):
+            return [self.translate(one, beams=beams, length_penalty=length_penalty) for one in text]
+        options = {"num_beams": beams or self.settings.beams}
+        if length_penalty is not None:
+            options["length_penalty"] = length_penalty  # type: ignore[assignment]
+        source = self.special.around(self.tokenizer.encode(text))
+        most = max_translation_length(source, self.longest)
+        return self.tokenizer.decode(self._written(source, most, do_sample=False, **options))
+
+    def see(self, text: str, *, output: str | None = None, see: See | None = None) -> Seen:
+        """Run the whole model once on a text and its output, and record the attention of every head."""
+        check_text(text)
+        is_prompt = self.settings.task == "text"
+        ids = self._prompt_ids(text) if is_prompt else self.special.around(self.tokenizer.encode(text))
+        if not ids:
+            raise ArgumentError(EMPTY)
+        written: list[int] = []
+        if self.settings.task == "encoding":
+            if output is not None:
+                raise ArgumentError("see-encoder-output", name=self.name)
+        elif output is None:
+            of_text = self.settings.max_seen or self.settings.max_new
+            most = of_text if is_prompt else max_translation_length(ids, self.longest)
+            written = self._written(
+                ids, most, do_sample=False, **({} if is_prompt else {"num_beams": self.settings.beams})
+            )
+        else:
+            written = self.tokenizer.encode(output)
+        texts = self._texts(ids, written)
+        if (length := max(map(len, texts))) > self.longest:
+            raise TooLargeError("see-too-long", found=length, most=self.longest)
+        with watch(self.model, see=See(qk=True) if see is None else see) as trace:
+            self._run(*texts)
+        seen = Seen(text, self.tokenizer.decode(written), self._labelled(trace, texts, len(ids)))
+        seen.ids = texts
+        return seen
+
+    def silence(self, seen: Seen, module: str, head: int) -> list[SilencedToken]:
+        """The probability of every written token with one head and without it, as `LanguageModel.silence`."""
+        record = seen.trace[module]
+        in_range("head", head, record.shape[1])
+        rows = next((one for one in seen.trace if one.written is not None), record)
+        written = () if rows.written is None else rows.written[0]
+        before, after = (
+            self._probabilities(seen.ids, changed)
+            for changed in (nullcontext(), edit(self.model, silence={module: [head]}))
+        )
+        found, ids = [], seen.ids[0]
+        for row, token in enumerate(written):
+            if token and row + 1 < len(ids):
+                instead = labels(self, [int(after[row].argmax())])[0]
+                p, q = (float(one[row, ids[row + 1]]) for one in (before, after))
+                read = "" if rows.query_tokens is None else rows.query_tokens[0][row]
+                found.append(SilencedToken(read, token, p, q, instead))
+        return found
+
+    # --- runs ----------------------------------------------------------------------------------------------
+
+    def _prompt_ids(self, prompt: str) -> list[int]:
+        ids = [*self.special.before_prompt, *self.tokenizer.encode(prompt)]
+        return ids or list(self.special.ends[:1])
+
+    def _texts(self, ids: list[int], written: list[int]) -> tuple[list[int], ...]:
+        """What one run reads: the whole text of a decoder, or the decoder's text and the source."""
+        if self.settings.task != "translation":
+            return ([*ids, *written],)
+        start = [] if self.special.start is None else [self.special.start]
+        return [*start, *written], ids
+
+    def _written(self, ids: list[int], max_new: int, **options: Any) -> list[int]:
+        """The ids that the model adds, without the end."""
+        import torch
+
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if limit is not None:
+            max_new = max(1, min(max_new, limit - 1 - (0 if self.settings.task == "translation" else len(ids))))
+        with torch.no_grad(), _quiet():
+            mask = torch.ones(1, len(ids), dtype=torch.long)
+            found = self.model.generate(
+                torch.tensor([ids]), attention_mask=mask, max_new_tokens=max_new, max_length=None, **options
+            )[0].tolist()
+        new = found[1:] if self.settings.task == "translation" else found[len(ids) :]
+        ends = [at for at, one in enumerate(new) if one in self.special.ends]
+        return new[: ends[0]] if ends else new
+
+    def _run(self, *texts: list[int]) -> "torch.Tensor":
+        import torch
+
+        with torch.no_grad():
+            ids, *source = (torch.tensor([one]) for one in texts)
+            given = {"input_ids": ids} if not source else {"input_ids": source[0], "decoder_input_ids": ids}
+            found = self.model(**given, use_cache=False) if self._takes_cache() else self.model(**given)
+            return found.logits if hasattr(found, "logits") else found[0]
+
+    def _takes_cache(self) -> bool:
+        return self.settings.task == "text"
+
+    def _probabilities(self, texts: tuple[list[int], ...], changed: Any) -> np.ndarray:
+        with changed:
+            return self._run(*texts)[0].double().softmax(-1).numpy()
+
+    def _labelled(self, trace: Trace, texts: tuple[list[int], ...], before: int) -> Trace:
+        """The records with the tokens of their texts; as many as there are queries or keys."""
+        sides = {len(ids): labels(self, ids) for ids in reversed(texts)}
+        found = Trace()
+        ids = texts[0]
+        written = None if self.settings.task == "encoding" else [*labels(self, ids[1:]), ""]
+        if written is not None and self.settings.task == "text":
+            written[: before - 1] = [""] * (before - 1)  # the prompt was given, not written
+        for record in trace:
+            T, S = record.shape[2:]
+            on_target = written is not None and len(ids) == T and record.kind != "encoder"
+            found.append(record.with_tokens(sides.get(T), sides.get(S), written if on_target else None))
+        return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remarks of `generate` about its own settings."""
+    import logging
+    import warnings
+
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

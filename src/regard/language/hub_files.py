@@ -1,0 +1,136 @@
+"""The text side of a folder in Hugging Face's layout: its tokenizer, control ids and settings of generation.
+
+tokenizer.json, or vocab.txt, or vocab.json with merges.txt; a folder without any of them works in ids. Keys of
+generation_config.json that are not used are reported, not refused. No file outside the folder is opened.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.arrays import is_integer
+from regard.checkpoints.model_folder import file_in_folder, read_json
+from regard.config import TransformerConfig
+from regard.errors import FileError
+from regard.language.settings import Settings, Task
+from regard.language.special_ids import SpecialIds
+from regard.number_checks import is_number
+from regard.text.id_tokenizer import AnyTokenizer, IdTokenizer
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary_files import byte_pair_tokenizer, word_piece_tokenizer
+
+CONFIG, SETTINGS, TOKENIZER_CONFIG = "config.json", "generation_config.json", "tokenizer_config.json"
+MOST_ENDS = 64
+_USED = {
+    "bos_token_id",
+    "decoder_start_token_id",
+    "do_sample",
+    "eos_token_id",
+    "length_penalty",
+    "max_length",
+    "max_new_tokens",
+    "num_beams",
+    "pad_token_id",
+    "temperature",
+    "top_k",
+    "top_p",
+}
+_OF_THE_FILE = {"_from_model_config", "transformers_version", "use_cache"}
+
+
+class HubFiles:
+    """The JSON files of a folder, each absent, or read and checked to be an object."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = self._read(CONFIG)
+        self.generation = self._read(SETTINGS)
+        self.tokenizer_config = self._read(TOKENIZER_CONFIG)
+
+    def _read(self, name: str) -> Mapping[str, Any]:
+        if not os.path.lexists(self.folder / name):
+            return {}
+        found = read_json(file_in_folder(self.folder, name))
+        if not isinstance(found, dict):
+            raise FileError("model-garbled", path=str(self.folder / name), place="{…}")
+        return found
+
+    def unused_settings(self) -> tuple[str, ...]:
+        """The keys of generation_config.json that change nothing here; null counts as absent."""
+        given = {name for name, value in self.generation.items() if value is not None}
+        return tuple(sorted(given - _USED - _OF_THE_FILE))
+
+    def special_id(self, name: str, vocab_size: int) -> tuple[int, ...]:
+        """The ids of a control token from generation_config.json, else from config.json; () where there is none."""
+        for file, given in ((SETTINGS, self.generation), (CONFIG, self.config)):
+            value = given.get(name)
+            if value is None:
+                continue
+            ids = value if isinstance(value, list) else [value]
+            if len(ids) > MOST_ENDS or not all(is_integer(one) and 0 <= one < vocab_size for one in ids):
+                raise self._invalid(file, name, value, f"0 … {vocab_size - 1}")
+            return tuple(ids)
+        return ()
+
+    def settings(self, task: Task) -> Settings:
+        """The settings of generation; an absent one has Hugging Face's default: greedy, with one beam."""
+        given, found = self.generation, dict[str, Any]()
+        checks = {
+            "temperature": ("temperature", lambda x: is_number(x) and x >= 0, "≥ 0"),
+            "top_k": ("top_k", lambda x: is_integer(x) and x >= 0, "≥ 0"),
+            "top_p": ("top_p", lambda x: is_number(x) and 0 < x <= 1, "0 < top_p ≤ 1"),
+            "max_new_tokens": ("max_new", lambda x: is_integer(x) and 1 <= x <= 2**24, "1 … 2²⁴"),
+            "num_beams": ("beams", lambda x: is_integer(x) and 1 <= x <= 256, "1 … 256"),
+            "length_penalty": ("length_penalty", lambda x: is_number(x) and -10 <= x <= 10, "-10 … 10"),
+        }
+        for name, (ours, is_valid, wanted) in checks.items():
+            value = given.get(name)
+            if value is None:
+                continue
+            if not is_valid(value):
+                raise self._invalid(SETTINGS, name, value, wanted)
+            found[ours] = value
+        samples = bool(given.get("do_sample", False)) and found.get("temperature") != 0
+        found["temperature"] = found.get("temperature") or 1.0
+        found["top_k"] = found.get("top_k") or None  # 0 means all
+        return Settings(
+            task=task, verbatim=True, samples=samples, longest=LONGEST, max_seen=MOST_SEEN, **{"beams": 1} | found
+        )
+
+    def _invalid(self, file: str, name: str, value: Any, wanted: str) -> FileError:
+        path = str(self.folder / file)
+        return FileError("settings-value", path=path, place=name, found=repr(value)[:80], wanted=wanted)
+
+
+MOST_SEEN = 12
+"""The tokens that `see` adds to a text by default: enough to see a model write, few enough for a picture."""
+LONGEST = 4096
+"""The most tokens that `see` reads at once; the model's own limit is often far beyond what a picture shows."""
+
+
+def read_tokenizer(files: HubFiles, vocab_size: int) -> AnyTokenizer:
+    """The tokenizer of a folder; ids as text where it has none. Raises FileError."""
+    folder, names = files.folder, {"bos": "bos_token_id", "eos": "eos_token_id", "pad": "pad_token_id"}
+    named = {ours: ids[0] for ours, theirs in names.items() if (ids := files.special_id(theirs, vocab_size))}
+    if os.path.lexists(folder / "tokenizer.json"):
+        return Tokenizer.read(file_in_folder(folder, "tokenizer.json"), within=folder, named=named, gaps=True)
+    if os.path.lexists(folder / "vocab.txt"):
+        lower = files.tokenizer_config.get("do_lower_case", True) is not False
+        return word_piece_tokenizer(file_in_folder(folder, "vocab.txt"), lower_case=lower, named=named)
+    if os.path.lexists(folder / "vocab.json") and os.path.lexists(folder / "merges.txt"):
+        files_of_pairs = file_in_folder(folder, "vocab.json"), file_in_folder(folder, "merges.txt")
+        return byte_pair_tokenizer(*files_of_pairs, named=named)
+    return IdTokenizer(vocab_size, **named)
+
+
+def special_ids(files: HubFiles, tokenizer: AnyTokenizer, config: TransformerConfig) -> SpecialIds:
+    """The control ids around texts: those of the tokenizer's own template, and those that the JSON files name."""
+    size = config.vocab_size or tokenizer.vocab_size
+    ends = files.special_id("eos_token_id", size) or (() if tokenizer.eos is None else (tokenizer.eos,))
+    start = files.special_id("decoder_start_token_id", size) or files.special_id("bos_token_id", size)
+    before, after = tokenizer.surrounding_ids()
+    if config.kind == "encoder-decoder" and isinstance(tokenizer, IdTokenizer):
+        after = ends[:1]
+    prompt = before
+    return SpecialIds(start=start[0] if start else None, ends=ends, before_prompt=prompt, before=before, after=after)

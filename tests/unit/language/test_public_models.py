@@ -1,0 +1,288 @@
+"""Public models in Hugging Face's layout: our Transformer in NumPy and torch, and `transformers` itself, agree."""
+
+import json
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers import decoders, models, pre_tokenizers, processors, trainers
+from tolerances import assert_close
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    BloomConfig,
+    BloomForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+)
+
+import regard
+from regard.errors import ArgumentError, FileError
+from regard.language.loading import BackendName, UnusedKeysWarning
+from regard.messages import LANGUAGES
+
+TEXTS = ["The cat sat on the mat.", "床前明月光，疑是地上霜。", "He said: “it's 5 o'clock” 🙂"]
+BACKENDS: list[BackendName] = ["numpy", "torch", "transformers"]
+SMALL: dict[str, Any] = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32}
+
+
+def byte_tokenizer(*, template: tuple[str, str] | None = None) -> RustTokenizer:
+    """A byte-level tokenizer with <s> and </s>; `template` puts them around a text."""
+    inner = RustTokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=["<s>", "</s>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    inner.train_from_iterator(TEXTS, trainer)
+    if template is not None:
+        single = " ".join(part for part in (template[0], "$A", template[1]) if part)
+        special = [(name, inner.token_to_id(name)) for name in template if name]
+        inner.post_processor = processors.TemplateProcessing(single=single, special_tokens=special)
+    return inner
+
+
+def saved(path: Path, model: Any, tokenizer: RustTokenizer | None = None, **generation: Any) -> Path:
+    """The folder of a model, as `save_pretrained` writes it, with a tokenizer and settings."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.normal_(std=0.3, generator=torch.Generator().manual_seed(weight.numel()))
+    model.save_pretrained(path)
+    if tokenizer is not None:
+        tokenizer.save(str(path / "tokenizer.json"))
+    if generation:
+        (path / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
+    return path
+
+
+def llama(path: Path, **generation: Any) -> Path:
+    inner = byte_tokenizer(template=("<s>", ""))
+    config = LlamaConfig(**SMALL, vocab_size=inner.get_vocab_size() + 7, bos_token_id=0, eos_token_id=1)
+    return saved(path, LlamaForCausalLM(config), inner, **generation)
+
+
+def gpt2(path: Path, **generation: Any) -> Path:
+    inner = byte_tokenizer()
+    config = GPT2Config(
+        vocab_size=inner.get_vocab_size(), n_embd=16, n_layer=2, n_head=2, eos_token_id=1, bos_token_id=1
+    )
+    return saved(path, GPT2LMHeadModel(config), inner, **generation)
+
+
+def bert(path: Path, kind: type[Any] = BertForMaskedLM) -> Path:
+    inner = byte_tokenizer(template=("<s>", "</s>"))
+    return saved(path, kind(BertConfig(**SMALL, vocab_size=inner.get_vocab_size())), inner)
+
+
+def marian(path: Path) -> Path:
+    inner = byte_tokenizer(template=("", "</s>"))
+    sizes: dict[str, Any] = {
+        f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in _SIDE.items()
+    }
+    size = inner.get_vocab_size()
+    config = MarianConfig(
+        **sizes,
+        d_model=16,
+        vocab_size=size,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+        forced_eos_token_id=None,
+        max_position_embeddings=64,
+    )
+    return saved(
+        path, MarianMTModel(config), inner, num_beams=1, max_new_tokens=9, eos_token_id=1, decoder_start_token_id=0
+    )
+
+
+_SIDE = {"layers": 1, "attention_heads": 2, "ffn_dim": 32}
+MAKERS: dict[str, Callable[[Path], Path]] = {"llama": llama, "gpt2": gpt2, "bert": bert, "marian": marian}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: make(tmp_path_factory.mktemp(name)) for name, make in MAKERS.items()}
+
+
+def load(folder: Path, backend: BackendName | None = None) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedKeysWarning)
+        return regard.load(folder, backend=backend)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_backend_sees_the_same_attention(name: str, text: str, folders: dict[str, Path]) -> None:
+    seen = {backend: load(folders[name], backend).see(text) for backend in BACKENDS}
+    theirs = seen["transformers"].trace
+    for backend in ("numpy", "torch"):
+        ours = seen[backend].trace
+        assert seen[backend].output == seen["transformers"].output
+        assert len(ours) == len(theirs)
+        for one, other in zip(_by_kind(ours), _by_kind(theirs), strict=True):
+            assert one.query_tokens == other.query_tokens
+            assert one.key_tokens == other.key_tokens
+            assert one.written == other.written
+            assert_close(np.asarray(one.weights()), np.asarray(other.weights()), "logits")
+
+
+def _by_kind(trace: regard.Trace) -> list[regard.Record]:
+    """Encoder–decoder models may call their parts in another order."""
+    return [record for kind in ("encoder", "decoder", "cross") for record in trace.select(kind=kind)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ids_are_those_of_transformers(text: str, folders: dict[str, Path]) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    for name in ("llama", "bert", "marian"):
+        theirs = PreTrainedTokenizerFast(tokenizer_file=str(folders[name] / "tokenizer.json"))
+        lm = load(folders[name], "numpy")
+        ids = lm.tokenizer.encode(text)
+        assert lm.special.around(ids) == theirs(text)["input_ids"]
+        assert lm.tokenizer.decode(ids) == text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_generate_is_greedy_unless_the_folder_samples(backend: BackendName, tmp_path: Path) -> None:
+    greedy = load(llama(tmp_path / "greedy"), backend)
+    assert greedy.generate("The cat", max_new=6) == greedy.generate("The cat", max_new=6, seed=5)
+    sampled = load(llama(tmp_path / "sampled", do_sample=True, temperature=1.5, max_new_tokens=6), backend)
+    assert len({sampled.generate("The cat", seed=seed) for seed in range(8)}) > 1
+    assert sampled.generate("The cat", temperature=0) == greedy.generate("The cat", max_new=6)
+
+
+def test_backends_write_the_same_text(folders: dict[str, Path]) -> None:
+    for name in ("llama", "gpt2"):
+        written = {load(folders[name], backend).generate("The cat", max_new=20) for backend in BACKENDS}
+        assert len(written) == 1
+    translated = {load(folders["marian"], backend).translate("The cat sat on the mat.") for backend in BACKENDS}
+    assert len(translated) == 1
+
+
+def test_silence_agrees_with_transformers(folders: dict[str, Path]) -> None:
+    found = {}
+    for backend in BACKENDS:
+        lm = load(folders["llama"], backend)
+        seen = lm.see("The cat sat")
+        found[backend] = [
+            (one.written, round(one.before, 4), round(one.after, 4), one.instead)
+            for one in lm.silence(seen, seen.trace[1].name, 0)
+        ]
+    assert found["numpy"][:-1] == found["torch"][:-1]
+    assert found["numpy"][: len(found["transformers"])] == found["transformers"]
+
+
+def test_a_folder_without_a_tokenizer_works_in_ids(tmp_path: Path) -> None:
+    config = LlamaConfig(**SMALL, vocab_size=40, bos_token_id=None, eos_token_id=None)
+    lm = load(saved(tmp_path, LlamaForCausalLM(config)))
+    seen = lm.see("3 1 4")
+    assert seen.trace[0].query_tokens[0][:3] == ("3", "1", "4")
+    with pytest.raises(ArgumentError, match="ids from 0 to 39"):
+        lm.see("hello")
+
+
+def test_older_vocabulary_files(tmp_path: Path) -> None:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "##s"]
+    config = BertConfig(**SMALL, vocab_size=len(words))
+    folder = saved(tmp_path / "bert", BertModel(config))
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    assert load(folder).see("The cats sat").trace[0].query_tokens == (("[CLS]", "the", "cat", "##s", "sat", "[SEP]"),)
+    inner = byte_tokenizer()
+    model = json.loads(inner.to_str())["model"]
+    folder = saved(
+        tmp_path / "gpt2", GPT2LMHeadModel(GPT2Config(vocab_size=len(model["vocab"]), n_embd=16, n_layer=1, n_head=2))
+    )
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8")
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    config_path = folder / "config.json"
+    about = json.loads(config_path.read_text(encoding="utf-8")) | {"eos_token_id": 1, "bos_token_id": 1}
+    config_path.write_text(json.dumps(about), encoding="utf-8")
+    assert load(folder).tokenizer.encode(TEXTS[1]) == inner.encode(TEXTS[1], add_special_tokens=False).ids
+
+
+def test_another_architecture_is_loaded_by_transformers(tmp_path: Path) -> None:
+    inner = byte_tokenizer()
+    config = BloomConfig(vocab_size=inner.get_vocab_size(), hidden_size=16, n_layer=2, n_head=2, eos_token_id=1)
+    lm = load(saved(tmp_path, BloomForCausalLM(config), inner))
+    assert lm.backend.name == "transformers"
+    assert "bloom" in lm.backend.reason
+    seen = lm.see("The cat sat on the mat.")
+    assert len(seen.trace) == 2
+    assert seen.trace.heads().text()
+
+
+def test_unused_keys_are_named_once(tmp_path: Path) -> None:
+    folder = llama(tmp_path, eos_token_id=1, watermark_strength=3)
+    with pytest.warns(UnusedKeysWarning, match="watermark_strength") as caught:
+        regard.load(folder)
+    assert len(caught) == 1
+
+
+# --- embeddings ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls", "max"])
+def test_embeddings_are_pooled_as_the_folder_says(mode: str, tmp_path: Path) -> None:
+    folder = bert(tmp_path, partial(BertModel, add_pooling_layer=False))  # type: ignore[arg-type]
+    modules = [
+        {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    (folder / "1_Pooling").mkdir()
+    names = {"mean": "mean_tokens", "cls": "cls_token", "max": "max_tokens"}
+    settings = {f"pooling_mode_{name}": key == mode for key, name in names.items()}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    lm = load(folder)
+    found = lm.embed(TEXTS)
+    assert found.shape == (3, 16)
+    theirs = load(folder, "transformers")
+    ids = lm.special.around(lm.tokenizer.encode(TEXTS[0]))
+    with torch.no_grad():
+        vectors = theirs.model(torch.tensor([ids])).last_hidden_state[0].numpy()
+    expected = {"mean": vectors.mean(0), "cls": vectors[0], "max": vectors.max(0)}[mode]
+    assert_close(found[0], expected, "logits")
+    np.testing.assert_array_equal(lm.embed(TEXTS[0]), found[0])
+
+
+def test_embeddings_are_normalised_without_a_rule(folders: dict[str, Path]) -> None:
+    lm = load(folders["bert"], "torch")
+    np.testing.assert_allclose(np.linalg.norm(lm.embed(TEXTS), axis=1), 1, atol=1e-6)
+    with pytest.raises(ArgumentError, match="needs an encoder"):
+        load(folders["llama"]).embed("a")
+
+
+# --- bad folders --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_bad_folders_are_refused_with_the_fix(lang: Any, tmp_path: Path) -> None:
+    folder = llama(tmp_path / "llama")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(FileError) as caught:
+        regard.load(folder)
+    assert "pytorch_model.bin" in caught.value.text(lang)
+    (folder / "pytorch_model.bin").unlink()
+    index = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(FileError, match="model-00001-of-00002"):
+        regard.load(folder)
+
+
+def test_ids_outside_of_the_vocabulary_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"eos_token_id must be 0 … \d+; found 99999"):
+        regard.load(llama(tmp_path, eos_token_id=99_999))

@@ -23,6 +23,7 @@ from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
+from regard.views.explorer.numbers import MOST_KEYS, ability, explained
 from regard.views.explorer.zoom import zoomed
 from regard.views.opening_head import layer_titles, opening_head, source_and_target
 from regard.views.picture import (
@@ -150,12 +151,31 @@ class TraceSource:
         cells, attending = found.cells.astype(np.float32), found.attending.astype(np.int32)
         return Answer(about, {"cells": cells, "attending": attending})
 
+    def explain(self, layer: int, head: int, query: int, most: int = MOST_KEYS) -> Answer:
+        """The arithmetic of one query. Raises NotKeptError where q and k were not kept."""
+        record, sample = self.whole(layer), self.samples[layer]
+        head = in_range("head", head, record.shape[1])
+        query = in_range("query", query, record.shape[2])
+        answer = explained(record, sample, head, query, most)
+        queries, keys = (shown.token_labels(rows, sample) for rows in (record.query_tokens, record.key_tokens))
+        answer.about["labels"] = {
+            "query": f"{query}" if queries is None else queries[query],
+            "keys": [str(at) if keys is None else keys[at] for at in answer.about["keys"]],
+        }
+        return answer
+
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""
         record = self.records[layer]
-        return {"rectangle": "exact" if record.has_weights else "none", "explain": "none", "effect": False}
+        exact = "exact" if record.has_weights else "none"
+        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": False}
 
     # --- choices -------------------------------------------------------------------------------------------
+
+    def whole(self, layer: int) -> Record:
+        """The record, also where only a part of it is drawn."""
+        record = self.records[in_range("layer", layer, len(self.records))]
+        return record.whole if isinstance(record, ExactPart) else record
 
     def picture(self, layer: int, head: int) -> Picture:
         """One head as a Picture. Raises ArgumentError for an index out of range."""

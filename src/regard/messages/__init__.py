@@ -23,6 +23,7 @@ MODULES = (
     "building",
     "capture",
     "commands",
+    "explorer",
     "files",
     "hand_calculation",
     "language_commands",

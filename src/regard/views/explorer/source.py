@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -75,6 +76,8 @@ class TraceSource:
             for record, at in zip(self._given, self.samples, strict=True)
         ]
         self.records: list[Record] = cut
+        self.bins: int | None = None
+        """The most rows, and columns, of the map of a head; None for the map as it was recorded."""
         for record in self.records:
             check_scale(record, self.scale)
 
@@ -109,7 +112,7 @@ class TraceSource:
             "scale": self.scale,
             "scales": self._scales(),
             "merge": self._first_merge(entries),
-            "open": list(opening_head(self.trace, self._given)),
+            "open": list(self.opening),
             "texts": None if texts is None else [shown.bounded(text) for text in texts],
             "title": None,
             "colours": shown.colours(),
@@ -180,11 +183,16 @@ class TraceSource:
     def picture(self, layer: int, head: int) -> Picture:
         """One head as a Picture. Raises ArgumentError for an index out of range."""
         record = self.records[in_range("layer", layer, len(self.records))]
-        return picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+        drawn = picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+        return drawn if self.bins is None else drawn.fitted(self.bins, self.bins)
 
     def _pictures(self, layer: int) -> list[Picture]:
-        record = self.records[layer]
-        return [picture(record, head, self.samples[layer]) for head in range(record.shape[1])]
+        return [self.picture(layer, head) for head in range(self.records[layer].shape[1])]
+
+    @cached_property
+    def opening(self) -> tuple[int, int]:
+        """The record and head to open with."""
+        return opening_head(self.trace, self._given)
 
     def _scales(self) -> list[str]:
         """The scales that can be chosen: rows of a part without all keys cannot be normalised."""

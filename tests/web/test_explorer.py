@@ -96,7 +96,7 @@ def test_the_map_works_by_keyboard_alone_and_says_the_cell(chromium: Browser, fo
             if page.evaluate("document.activeElement.className") == "map":
                 break
         press(page, "ArrowUp", "ArrowRight", "Enter")
-        weight = float(layers[1].weights[0, 2, 3, 1])
+        weight = float(layers[1].weights()[0, 2, 3, 1])
         assert said(page) == say("explorer-cell-said", "en", query="月 (3)", key="前 (1)", weight=f"{weight:.3f}")
         assert page.locator(".pins li").count() == 1
         press(page, "Home", "Enter")
@@ -199,7 +199,7 @@ def saved(page: Page, name: str, folder: Path) -> Path:
 
 
 def test_numbers_are_saved_as_they_are(chromium: Browser, folder: Path, layers: Trace, tmp_path: Path) -> None:
-    weights = layers[1].weights[0, 3]
+    weights = layers[1].weights()[0, 3]
     with opened(chromium, folder / "layers.html", "layer=1&head=3") as page:
         table = list(csv.reader(io.StringIO(saved(page, "csv", tmp_path).read_text(encoding="utf-8"))))
         found = json.loads(saved(page, "json", tmp_path).read_text(encoding="utf-8"))
@@ -216,8 +216,9 @@ def test_pictures_are_saved_at_twice_the_size_and_as_svg(
     with opened(chromium, folder / "layers.html", f"view={view}") as page:
         png, svg = saved(page, "png", tmp_path), saved(page, "svg", tmp_path)
         root = ElementTree.parse(svg).getroot()
-    wide, high = Image.open(png).size
-    assert (wide, high) == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
+    with Image.open(png) as picture:
+        size = picture.size
+    assert size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
     assert "光" in "".join(root.itertext())
 
 

@@ -48,6 +48,7 @@ BUNDLED_TEXT_READERS = (
     "course/lessons/index.py",
     "course/questions/bank.py",
     "recipes/recipe.py",
+    "views/explorer/front.py",
     "views/page.py",
 )
 """These modules read texts that are bundled with the package."""

@@ -1,0 +1,156 @@
+"""TraceSource: answers the requests of the front end about one Trace.
+
+    overview()                                       what there is: records, labels, measures, small pictures
+    head(layer, head)                                the map of one head
+    rectangle(layer, head, rows, cols, most)         a part of one head, exact, in at most `most` cells
+    explain(layer, head, query, most)                the arithmetic of one query
+
+`layer` is the index of a record among those shown, not a layer of the model. Errors are RegardErrors.
+"""
+
+from typing import Any, get_args
+
+import numpy as np
+
+from regard.axes import in_range
+from regard.errors import ArgumentError, RegardError
+from regard.messages import LANGUAGES, Language, Listed
+from regard.records import Record
+from regard.trace.token_merging import Merge
+from regard.trace.trace import Range, ScaleName, Trace
+from regard.views.exact_part import ExactPart
+from regard.views.explorer import overview as shown
+from regard.views.explorer.answers import Answer, half_floats
+from regard.views.opening_head import layer_titles, opening_head, source_and_target
+from regard.views.picture import (
+    Picture,
+    check_scale,
+    chosen_language,
+    chosen_records,
+    chosen_sample,
+    merged_or_cut,
+    picture,
+)
+from regard.views.scales import chosen_scale
+
+VERSION = 1
+"""The version of the answers, which a front end checks."""
+
+
+class TraceSource:
+    """The answers about one sample of a Trace, or of one of its records. Raises as `show`."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        layer: int | str | None = None,
+        sample: int = 0,
+        *,
+        lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
+        rows: Range = None,
+        cols: Range = None,
+    ) -> None:
+        self.trace = trace
+        self.lang = chosen_language(lang)
+        self.scale = chosen_scale(scale)
+        self.merge = _chosen_merge(merge)
+        self._given = chosen_records(trace, layer)
+        self.samples = [chosen_sample(record, sample) for record in self._given]
+        # Merged tokens are drawn by the front end, so only parts are cut out here.
+        parts = rows is not None or cols is not None
+        cut = [
+            merged_or_cut(record, at, merge if parts else "tokens", rows, cols)[0]
+            for record, at in zip(self._given, self.samples, strict=True)
+        ]
+        self.records: list[Record] = cut
+        for record in self.records:
+            check_scale(record, self.scale)
+
+    # --- answers -------------------------------------------------------------------------------------------
+
+    def overview(self) -> Answer:
+        """All that the front end needs before a head is opened."""
+        table = shown.LabelTable()
+        titles = {lang: layer_titles(self._given, lang) for lang in LANGUAGES}
+        found = shown.patterns_of(self.records)
+        entries, thumbnails = [], []
+        for number, record in enumerate(self.records):
+            heads = self._pictures(number)
+            at = self.samples[number]
+            entry = shown.record_entry(record, heads, table)
+            entry |= {
+                "titles": {lang: shown.label(titles[lang][number]) for lang in LANGUAGES},
+                "sample": at,
+                "samples": record.shape[0],
+                "measures": shown.measures_of(record, at, found[number]),
+                "can": self.abilities(number),
+                "image": None,
+                "beam": None,
+            }
+            entries.append(entry)
+            thumbnails += [shown.thumbnail(one) for one in heads]
+        texts = self.trace.texts or source_and_target(self._given, self.samples[0])
+        about = {
+            "version": VERSION,
+            "lang": self.lang,
+            "words": shown.words(),
+            "scale": self.scale,
+            "scales": self._scales(),
+            "merge": self._first_merge(entries),
+            "open": list(opening_head(self.trace, self._given)),
+            "texts": None if texts is None else [shown.bounded(text) for text in texts],
+            "title": None,
+            "colours": shown.colours(),
+            "labels": table.lists,
+            "records": entries,
+            "generation": None,
+            "compare": None,
+            "levels": [],
+        }
+        size = shown.THUMBNAIL
+        return Answer(about, {"thumbnails": np.array(thumbnails, np.uint8).reshape(-1, size, size)})
+
+    def head(self, layer: int, head: int) -> Answer:
+        """The map of one head: cells as half floats, and the number of queries of each row that attend to any key."""
+        drawn = self.picture(layer, head)
+        R, C = drawn.cells.shape
+        about = {"R": R, "C": C, "high": drawn.high, "wide": drawn.wide}
+        return Answer(about, {"cells": half_floats(drawn.cells), "attending": drawn.attending.astype(np.int32)})
+
+    def abilities(self, layer: int) -> dict[str, Any]:
+        """Which requests about a record can be answered."""
+        return {"rectangle": "none", "explain": "none", "effect": False}
+
+    # --- choices -------------------------------------------------------------------------------------------
+
+    def picture(self, layer: int, head: int) -> Picture:
+        """One head as a Picture. Raises ArgumentError for an index out of range."""
+        record = self.records[in_range("layer", layer, len(self.records))]
+        return picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+
+    def _pictures(self, layer: int) -> list[Picture]:
+        record = self.records[layer]
+        return [picture(record, head, self.samples[layer]) for head in range(record.shape[1])]
+
+    def _scales(self) -> list[str]:
+        """The scales that can be chosen: rows of a part without all keys cannot be normalised."""
+        whole = all(not isinstance(record, ExactPart) or record.has_whole_rows for record in self.records)
+        return [name for name in get_args(ScaleName) if whole or name != "renormalised"]
+
+    def _first_merge(self, entries: list[dict[str, Any]]) -> str:
+        """How tokens are merged at the start: by default only the parts of characters."""
+        asked = self.merge or "characters"
+        return asked if any(entry["labels"].get(asked) for entry in entries) else "tokens"
+
+
+def _chosen_merge(merge: Any) -> Merge | None:
+    if merge is not None and merge not in get_args(Merge):
+        raise ArgumentError("option-unknown", option="merge", asked=merge, choices=Listed(get_args(Merge)))
+    return merge
+
+
+def sentence(error: RegardError) -> dict[str, Any]:
+    """An error as the front end shows it, in the place of the picture: in both languages."""
+    return {"key": error.key, "text": {lang: error.text(lang) for lang in LANGUAGES}}

@@ -157,6 +157,10 @@ MESSAGES: dict[str, Message] = {
         en="The framed token is being written; the brighter a token before it, the more it is read at this moment.",
         zh="带框的词元正在写出；它前面的词元越亮，此刻被读取得越多。",
     ),
+    "explorer-generation-hint-cross": Message(
+        en="The framed token is being written; lines lead to the source words that it reads.",
+        zh="带框的词元正在写出；连线指向它此刻读取的原文词语。",
+    ),
     "explorer-generation-prompt": Message(en="prompt", zh="提示"),
     "explorer-generation-answer": Message(en="answer", zh="回答"),
     "explorer-generation-likely": Message(en="Likely next tokens", zh="可能的下一个词元"),
@@ -199,6 +203,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-effect-cut": Message(en="Cut {edge}", zh="切断 {edge}"),
     "explorer-effect-cut-none": Message(en="Select a cell to cut it", zh="选中一格即可切断"),
     "explorer-effect-without": Message(en="The next token without {what}", zh="去掉 {what} 之后的下一个词元"),
+    "explorer-effect-bars": Message(en="Line: before. Bar: after.", zh="竖线：之前；条形：之后。"),
     "explorer-effect-little": Message(
         en="nats between the two predictions: it hardly mattered here.", zh="nat（两次预测的 KL 散度）：在这里几乎不起作用。"
     ),

@@ -20,7 +20,7 @@ const TERMS = 4;
 
 /** The calculation of an `explain` answer. @param {Answer} answer @returns {Arithmetic} */
 export function arithmeticOf({ about, arrays }) {
-  const { E, largest } = about, { q, k, dots, scaled, capped, bias, visible, masked, exps, sum, weights, v, output } =
+  const { E } = about, largest = about.largest ?? -Infinity, { q, k, dots, scaled, capped, bias, visible, masked, exps, sum, weights, v, output } =
     /** @type {Record<string, Float64Array>} */ (/** @type {unknown} */ (arrays));
   /** @type {Arithmetic} */
   const all = {

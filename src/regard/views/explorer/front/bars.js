@@ -11,7 +11,7 @@ import { create, isolated } from "./dom.js";
 export function barList(bars) {
   return create("ol", { class: "bars" }, ...bars.map(({ label, share, text, before, chosen, choose }) => {
     const line = [isolated(label, "bar-label"), create("span", { class: "bar-track", "aria-hidden": "true" },
-      before !== undefined && fill("bar-before", before), fill("bar-fill", share)), create("span", { class: "bar-number" }, text)];
+      fill("bar-fill", share), before !== undefined && fill("bar-before", before)), create("span", { class: "bar-number" }, text)];
     return create("li", { class: chosen && "chosen" }, choose ? create("button", { type: "button", onclick: choose }, ...line) : create("div", {}, ...line));
   }));
 }

@@ -31,7 +31,8 @@ export function comparePanel(explorer) {
   const legend = create("div", { class: "compare-legend" }), readout = create("p", { class: "compare-readout" });
   const moved = create("p", { class: "compare-moved" }), list = create("ol", { class: "compare-list" });
   const problem = create("p", { class: "problem", role: "status" });
-  const body = create("div", {}, maps, legend, readout, moved, create("h3", { "data-text": "compare-largest" }), list);
+  const body = create("div", { class: "compare-body" }, create("div", {}, maps, legend, readout),
+    create("div", {}, moved, create("h3", { "data-text": "compare-largest" }), list));
   const element = create("section", { class: "compare-panel", "data-label": "compare-title" },
     create("div", { class: "compare-bar" }, !traces && choices, kinds.element), problem, body);
 
@@ -71,7 +72,8 @@ export function comparePanel(explorer) {
     const [left, right] = await Promise.all([explorer.shownCells(layer, head), explorer.shownCells(there.layer, there.head)]);
     const same = left.R === right.R && left.C === right.C;
     const name = (/** @type {Axis} */ axis, /** @type {ArrayLike<number>} */ starts) => (/** @type {number} */ i) => axis.name(axis.unitOf(starts[i]), axis.unitOf(starts[i + 1] - 1) + 1);
-    return { left, right, same, titles: [headTitle(explorer, layer, head), headTitle(explorer, there.layer, there.head)],
+    const title = (/** @type {number} */ one, /** @type {number} */ number) => (layer === there.layer ? `${say("head")} ${number}` : headTitle(explorer, one, number));
+    return { left, right, same, titles: [title(layer, head), title(there.layer, there.head)],
       names: { query: name(axes.query, left.rowStarts), key: name(axes.key, left.colStarts) }, note: same ? "" : say("compare-sizes") };
   }
 
@@ -102,6 +104,7 @@ export function comparePanel(explorer) {
     drawChoices();
     if (!pair) return;
     const found = pair, { left, right, titles, same } = found, as = same ? state.get().compareAs : "side", top = differences(found);
+    body.dataset.as = as;
     kinds.select(as);
     kinds.allow("difference", same);
     const most = Math.abs(top[0]?.[0] ?? 0) || 1, scale = explorer.scaleOf(left, right);
@@ -132,20 +135,26 @@ export function comparePanel(explorer) {
     return rows ? sum / rows : 0;
   }
 
-  const [minus, plus] = [28, 226].map((i) => overview.colours.diverging[i]);
+  /** The colour of a difference as a share of the largest: smaller ones are more transparent. @param {number} share */
+  const signedColour = (share) => {
+    const [red, green, blue] = overview.colours.diverging[share < 0 ? 40 : 214];
+    return [red, green, blue, Math.round(255 * Math.sqrt(Math.min(1, Math.abs(share))))];
+  };
+
   function gradient() {
     const bar = create("span", { class: "compare-gradient", "aria-hidden": "true" });
-    bar.style.background = `linear-gradient(to right, rgb(${minus}), rgb(${minus} / 0) 50%, rgb(${plus} / 0) 50%, rgb(${plus}))`.replaceAll(/(\d+),(\d+),(\d+)/g, "$1 $2 $3");
+    const stops = Array.from({ length: 17 }, (_, i) => signedColour(i / 8 - 1)).map(([red, green, blue, alpha]) => `rgb(${red} ${green} ${blue} / ${alpha / 255})`);
+    bar.style.background = `linear-gradient(to right, ${stops.join()})`;
     return bar;
   }
 
-  /** One pixel per cell; the smaller the difference, the more transparent. @param {Pair} found @param {number} most */
+  /** One pixel per cell. @param {Pair} found @param {number} most */
   function differencePixels({ left, right }, most) {
     const canvas = create("canvas", { width: left.C, height: left.R }), context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     const image = context.createImageData(left.C, left.R);
     left.values.forEach((value, i) => {
       const by = right.values[i] - value;
-      image.data.set(by === by ? [...(by < 0 ? minus : plus), 255 * Math.min(1, Math.abs(by) / most)] : [...overview.colours.nan, 90], 4 * i);
+      image.data.set(by === by ? signedColour(by / most) : [...overview.colours.nan, 90], 4 * i);
     });
     context.putImageData(image, 0, 0);
     return canvas;

@@ -48,7 +48,7 @@ export function effectPanel(explorer) {
     if (!last) { result.replaceChildren(); return; }
     const { before, after, kl } = last.about, then = new Map(/** @type {[string, number][]} */ (after));
     const first = new Map(/** @type {[string, number][]} */ (before)), tokens = [...new Set([...first.keys(), ...then.keys()])];
-    result.replaceChildren(create("h4", {}, say("effect-without", { what: last.what })), barList(tokens.map((label) => {
+    result.replaceChildren(create("h4", {}, say("effect-without", { what: last.what })), create("p", { class: "hint" }, say("effect-bars")), barList(tokens.map((label) => {
       const [was, is] = [first.get(label), then.get(label)];
       return { label, before: was ?? 0, share: is ?? 0, text: `${was === undefined ? "–" : percentText(was)} → ${is === undefined ? "–" : percentText(is)}` };
     })), create("p", { class: "effect-kl" }, create("b", {}, `KL = ${kl.toPrecision(3)}`), ` ${say(kl < 0.01 ? "effect-little" : "effect-much")}`));

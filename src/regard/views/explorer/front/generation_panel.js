@@ -17,13 +17,12 @@ export function generationPanel(explorer) {
   let now = Math.max(0, count - 1), timer = 0, asked = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
   const play = create("button", { type: "button", onclick: toggle }), place = create("output");
-  const text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
+  const hint = create("p", { class: "hint" }), text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
   const alignment = create("div", { class: "alignment" }), beams = create("div", { class: "generation-beams" });
   const aligned = create("div", { class: "generation-aligned" }, create("h3", { "data-text": "generation-alignment" }), alignment);
   const element = create("section", { class: "generation-panel", hidden: count < 1, "data-label": "generation-title" },
     create("header", { class: "panel-head" }, create("h2", { "data-text": "generation-title" })),
-    create("div", { class: "generation-bar" }, play, slider, place), create("p", { class: "hint", "data-text": "generation-hint" }),
-    text, create("div", { class: "generation-columns" }, likely, aligned), beams);
+    create("div", { class: "generation-bar" }, play, slider, place), hint, text, create("div", { class: "generation-columns" }, likely, aligned), beams);
 
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** Records in which the rows are the tokens of this generation. */
@@ -58,6 +57,7 @@ export function generationPanel(explorer) {
     slider.value = String(now);
     place.textContent = say("generation-place", { at: now + 1, count });
     slider.setAttribute("aria-valuetext", say("generation-value", { at: now + 1, count, token: tokens[prompt + now] }));
+    hint.textContent = say(explorer.record().kind === "cross" ? "generation-hint-cross" : "generation-hint");
     drawText(cells);
     drawLikely();
     drawAlignment(cells);
@@ -127,7 +127,7 @@ export function generationPanel(explorer) {
     beams.hidden = all.length < 2;
     if (beams.hidden) return;
     beams.replaceChildren(create("h3", {}, say("generation-beams")), create("p", { class: "hint" }, say("generation-beams-hint")),
-      create("ol", {}, ...all.map(({ tokens: written, score }) => create("li", {}, create("span", { class: "beam-score" }, score.toFixed(2)),
+      create("ol", {}, ...all.map(({ tokens: written, score }) => create("li", {}, create("span", { class: "beam-score" }, score.toFixed(2).replace("-", "−")),
         ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs"))))));
   }
 

@@ -46,17 +46,11 @@ export function imagePanel(explorer) {
       found = { weights, words: outside, names: outside.map((i) => axis.label(axis.unitOf(i))), exact: high * wide === 1 };
       problem.textContent = found.exact ? "" : say("image-pooled", { high, wide });
       const at = found.words.indexOf(state.get()[asQueries ? "key" : "query"] ?? -1);
-      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : brightest(found, n) };
+      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(Math.max(0, weights.indexOf(Math.max(...weights))) / n) };
       draw();
     } catch (error) {
       if (mine === asked) [found, problem.textContent] = [null, explorer.fail(error)];
     }
-  }
-
-  /** The word that attends to the picture most. @param {NonNullable<typeof found>} all @param {number} n */
-  function brightest({ weights, words: all }, n) {
-    const sums = all.map((_, w) => weights.subarray(w * n, (w + 1) * n).reduce((a, b) => a + b, 0));
-    return Math.max(0, sums.indexOf(Math.max(...sums)));
   }
 
   function draw() {

@@ -138,12 +138,15 @@ export function numbersPanel(explorer) {
       one.classList.toggle("far", !near.has(name));
       one.classList.toggle("now", name === column);
     }
+    scroll.classList.toggle("wide", !reached.has("scaled"));
     for (const { id: name, total } of found.columns.values()) {
       const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
       cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
     }
     list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "done",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
+    const shown = /** @type {HTMLElement} */ (list.children[now]);
+    list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;
     back.disabled = now === 0;
     next.disabled = now === found.steps.length - 1;
     const key = id === "scaled" && found.scale !== null ? "scaled-given" : id;

@@ -73,3 +73,15 @@ export function headTitle(explorer, layer, head) {
 
 /** A share in whole percent. @param {number} share */
 export const percent = (share) => Math.round(100 * share);
+
+/** The name of a row or column of cells: its token and position, or its positions. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
+export function cellName(explorer, cells, side, index) {
+  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts;
+  return axis.name(axis.unitOf(starts[index]), axis.unitOf(starts[index + 1] - 1) + 1);
+}
+
+/** The label alone, or the positions where a cell covers several tokens. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
+export function cellLabel(explorer, cells, side, index) {
+  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts, unit = axis.unitOf(starts[index]);
+  return axis.unitOf(starts[index + 1] - 1) === unit ? axis.label(unit) : cellName(explorer, cells, side, index);
+}

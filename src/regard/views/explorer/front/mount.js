@@ -1,6 +1,6 @@
 // mount(element, source) draws a trace into an element. All state is in the view that each mount creates.
 
-import { openHead, togglePin } from "./actions.js";
+import { openHead, togglePin, zoomMap } from "./actions.js";
 import { floats } from "./arrays.js";
 import { comparePanel } from "./compare_panel.js";
 import { chooser, create, isolated, segments, translate } from "./dom.js";
@@ -265,8 +265,8 @@ function switchTheme({ state }) {
 /** The next of some choices, from the last to the first. @template T @param {readonly T[]} choices @param {T} now @param {number} [by] */
 const nextOf = (choices, now, by = 1) => choices[(choices.indexOf(now) + by + choices.length) % choices.length];
 
-/** What keys do. @param {Explorer} explorer @param {{panels: Record<string, any>, help: {open(): void}}} parts @returns {Record<string, () => void>} */
-function actionsOf(explorer, { panels, help }) {
+/** What keys do. @param {Explorer} explorer @param {{help: {open(): void}}} parts @returns {Record<string, () => void>} */
+function actionsOf(explorer, { help }) {
   const { state, overview } = explorer, { set, get } = state;
   const toHead = (/** @type {number} */ layer, /** @type {number} */ head) => openHead(explorer, layer, head);
   const stepHead = (/** @type {number} */ by) => toHead(get().layer, (get().head + by + explorer.record().heads) % explorer.record().heads);
@@ -280,7 +280,7 @@ function actionsOf(explorer, { panels, help }) {
     merge: () => set({ merge: nextOf(merges(), mergeOf(explorer.record(), get().merge)), zoom: null }),
     direction: () => set({ direction: get().direction === "looks" ? "seen" : "looks" }),
     pin: () => togglePin(explorer), unpin: () => set(get().pins.length ? { pins: [] } : { zoom: null }),
-    "zoom-in": () => panels.map.zoomBy(0.5), "zoom-out": () => panels.map.zoomBy(2), "zoom-all": () => set({ zoom: null }),
+    "zoom-in": () => zoomMap(explorer, 0.5), "zoom-out": () => zoomMap(explorer, 2), "zoom-all": () => set({ zoom: null }),
   };
   for (const depth of /** @type {Depth[]} */ (["model", "head", "numbers"])) actions[depth] = () => set({ depth });
   for (const view of /** @type {ViewName[]} */ (["map", "lines", "sentence", "compare"])) actions[view] = () => set({ depth: "head", view });

@@ -4,7 +4,7 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Protocol, get_args
 
@@ -87,6 +87,23 @@ class WeightsFromQK(ExactWeights):
         # The values are not used.
         call = AttentionCall(self.q, self.k, self.k[..., :0], self.scale, **options)
         return self.compute(call, self.lse, rows, cols)
+
+    def of_head(self, sample: int, head: int) -> "WeightsFromQK":
+        b, h = slice(sample, sample + 1), slice(head, head + 1)
+        group = head // (self.q.shape[1] // self.k.shape[1])
+        bias = self.bias
+        if bias is not None:  # axes of size 1 broadcast
+            bias = bias[b if bias.shape[0] > 1 else slice(1), h if bias.shape[1] > 1 else slice(1)]
+        return replace(
+            self,
+            q=self.q[b, h],
+            k=self.k[b, group : group + 1],
+            lse=self.lse[b, h],
+            bound=None if self.bound is None else self.bound.only(sample, head),
+            bias=None
+            if bias is None
+            else bias[b if bias.shape[0] > 1 else slice(1), h if bias.shape[1] > 1 else slice(1)],
+        )
 
     @property
     def arrays(self) -> tuple[Array, ...]:

@@ -112,4 +112,9 @@ MESSAGES: dict[str, Message] = {
         "install one, for example Noto Sans CJK SC",
         zh="没有找到中日韩字体，matplotlib 只能用位置标注这些词元；请安装一种，例如 Noto Sans CJK SC",
     ),
+    # --- explorer: requests of the front end ---
+    "source-range": Message(
+        en="{name} {start}–{stop} are outside of the {length} positions of this map; choose a range inside it",
+        zh="{name} 的范围 {start}–{stop} 不在图的 {length} 个位置之内；请选择图内的范围",
+    ),
 }

@@ -22,6 +22,7 @@ from regard.trace.trace import Trace
 from regard.views import caption
 from regard.views.colours import diverging, nan_colour, viridis
 from regard.views.exact_part import ExactPart
+from regard.views.explorer.zoom import Cells
 from regard.views.labels import cut, printable_label, readable
 from regard.views.picture import Picture, first_share, picture, share_of_no_key
 from regard.views.scales import Scale, sink_bar
@@ -34,7 +35,7 @@ COLOURS = 256
 LONGEST_LABEL = 120
 """Columns of the longest label; the front end shortens labels further to draw them."""
 LONGEST_TEXT = 20_000
-"""Characters of the source and target text that are shown."""
+"""Characters of the source and target text that are shown, and of tokens that are split into words."""
 MOST_WEIGHTS = 2**26
 """Weights of a record from which measures are computed; of a longer one only what was kept is shown."""
 QUERIES = 256
@@ -81,7 +82,7 @@ def labels_of(drawn: Picture, table: LabelTable) -> dict[str, Any]:
 
     tokens       queries, keys, written: numbers of lists of labels
     characters   the same, and the first positions of the groups; None where no token is a part of a character
-    words        the same; None where every token is a word
+    words        the same; None where every token is a word, and for a text longer than LONGEST_TEXT
     """
     record, sample = drawn.record, drawn.sample
     tokens = {
@@ -94,10 +95,31 @@ def labels_of(drawn: Picture, table: LabelTable) -> dict[str, Any]:
         return found
     if has_split_characters(record, sample):
         found["characters"] = _grouped(record, "characters", sample, table)
+    if _letters(record, sample) > LONGEST_TEXT:
+        return found
     words = _grouped(record, "words", sample, table)
     if len(words["queryGroups"]) < record.shape[2] or len(words["keyGroups"]) < record.shape[3]:
         found["words"] = words
     return found
+
+
+def labels_in(record: Record, sample: int, found: Cells) -> dict[str, list[str] | None]:
+    """The labels of a rectangle; None for a side whose cells cover several tokens, or that has no tokens."""
+    sides = {
+        "queries": (record.query_tokens, found.rows, found.high),
+        "keys": (record.key_tokens, found.cols, found.wide),
+        "written": (record.written, found.rows, found.high),
+    }
+    return {
+        side: None if rows is None or size > 1 else [label(token) for token in readable(tokens_of(rows, sample))[span]]
+        for side, (rows, span, size) in sides.items()
+    }
+
+
+def _letters(record: Record, sample: int) -> int:
+    """The number of characters of all tokens."""
+    sides = (record.query_tokens, record.key_tokens, record.written)
+    return sum(len(token) for rows in sides if rows is not None for token in tokens_of(rows, sample))
 
 
 def _grouped(record: Record, by: Merge, sample: int, table: LabelTable) -> dict[str, Any]:

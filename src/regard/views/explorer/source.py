@@ -8,6 +8,7 @@
 `layer` is the index of a record among those shown, not a layer of the model. Errors are RegardErrors.
 """
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -16,11 +17,13 @@ from regard.axes import in_range
 from regard.errors import ArgumentError, RegardError
 from regard.messages import LANGUAGES, Language, Listed
 from regard.records import Record
+from regard.trace.pooling import bin_size
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
+from regard.views.explorer.zoom import zoomed
 from regard.views.opening_head import layer_titles, opening_head, source_and_target
 from regard.views.picture import (
     Picture,
@@ -35,6 +38,12 @@ from regard.views.scales import chosen_scale
 
 VERSION = 1
 """The version of the answers, which a front end checks."""
+
+
+MOST_CELLS = 2048
+"""The most rows, and columns, of the cells of an answer."""
+Span = Sequence[int]
+"""Two numbers: start and stop, or rows and columns."""
 
 
 class TraceSource:
@@ -119,9 +128,32 @@ class TraceSource:
         about = {"R": R, "C": C, "high": drawn.high, "wide": drawn.wide}
         return Answer(about, {"cells": half_floats(drawn.cells), "attending": drawn.attending.astype(np.int32)})
 
+    def rectangle(self, layer: int, head: int, rows: Span, cols: Span, most: Span) -> Answer:
+        """A part of one head in at most `most` cells, each an exact mean; `about` says which part and cell size.
+
+        Positions count in the record, or in its part. Raises ArgumentError for an empty or invalid range.
+        """
+        drawn = self.picture(layer, head)
+        T, S = drawn.record.shape[2:]
+        down, across = _checked_span("rows", rows, T), _checked_span("cols", cols, S)
+        limits = tuple(max(1, min(MOST_CELLS, int(each))) for each in most)
+        found = zoomed(drawn, down, across, (limits[0], limits[1]))
+        about = {
+            "rows": [found.rows.start, found.rows.stop],
+            "cols": [found.cols.start, found.cols.stop],
+            "high": found.high,
+            "wide": found.wide,
+            "exact": found.high <= bin_size(down.stop - down.start, limits[0]),
+            "note": None,
+            "labels": shown.labels_in(drawn.record, drawn.sample, found),
+        }
+        cells, attending = found.cells.astype(np.float32), found.attending.astype(np.int32)
+        return Answer(about, {"cells": cells, "attending": attending})
+
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""
-        return {"rectangle": "none", "explain": "none", "effect": False}
+        record = self.records[layer]
+        return {"rectangle": "exact" if record.has_weights else "none", "explain": "none", "effect": False}
 
     # --- choices -------------------------------------------------------------------------------------------
 
@@ -149,6 +181,15 @@ def _chosen_merge(merge: Any) -> Merge | None:
     if merge is not None and merge not in get_args(Merge):
         raise ArgumentError("option-unknown", option="merge", asked=merge, choices=Listed(get_args(Merge)))
     return merge
+
+
+def _checked_span(name: str, span: Span, length: int) -> slice:
+    """The range inside of 0 … length. Raises ArgumentError where nothing of it is inside."""
+    start, stop = (int(end) for end in span)
+    inside = slice(max(0, start), min(length, stop))
+    if inside.start >= inside.stop:
+        raise ArgumentError("source-range", name=name, start=start, stop=stop, length=length)
+    return inside
 
 
 def sentence(error: RegardError) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from regard.views.explorer.source import TraceSource, sentence
 ENTRY = """
 import { answerFromBytes } from "./arrays.js";
 import { mount } from "./mount.js";
+import { spell } from "./number_text.js";
 
 const names = ["overview", "head", "rectangle", "explain", "effect", "compare"];
 const source = Object.fromEntries(names.map((ask) => [ask, async (request = {}) => {
@@ -37,6 +38,7 @@ const source = Object.fromEntries(names.map((ask) => [ask, async (request = {}) 
   if (found.error) throw found.error;
   return answerFromBytes(Uint8Array.from(atob(found.answer), (sign) => sign.charCodeAt(0)).buffer);
 }]));
+window.spell = spell;
 mount(document.getElementById("regard"), source, window.mountOptions).then((view) => { window.view = view; });
 """
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -213,6 +213,6 @@ MESSAGES: dict[str, Message] = {
     "explorer-effect-norms": Message(en="What “{query}” takes: weight × ‖v W_o‖", zh="“{query}”取得的内容：权重 × ‖v W_o‖"),
     "explorer-effect-value": Message(en="What “{query}” takes: weight × ‖v‖", zh="“{query}”取得的内容：权重 × ‖v‖"),
     "explorer-effect-norms-hint": Message(
-        en="A large weight on a short vector still moves little.", zh="权重大而向量短，带来的变化仍然小。"
+        en="Bar: weight × length of the vector. Line: the weight alone.", zh="条形：权重 × 向量长度；竖线：只看权重。"
     ),
 }

@@ -4,16 +4,14 @@ import { create, isolated } from "./dom.js";
 
 /**
  * `share`, from 0 to 1, is the length of the bar; `text` is its number. `before` draws a second bar for comparison.
- * @typedef {{label: string, share: number, text: string, before?: number, chosen?: boolean, choose?: () => void}} Bar
+ * @typedef {{label: string, share: number, text: string, before?: number, chosen?: boolean}} Bar
  */
 
 /** @param {Bar[]} bars */
 export function barList(bars) {
-  return create("ol", { class: "bars" }, ...bars.map(({ label, share, text, before, chosen, choose }) => {
-    const line = [isolated(label, "bar-label"), create("span", { class: "bar-track", "aria-hidden": "true" },
-      fill("bar-fill", share), before !== undefined && fill("bar-before", before)), create("span", { class: "bar-number" }, text)];
-    return create("li", { class: chosen && "chosen" }, choose ? create("button", { type: "button", onclick: choose }, ...line) : create("div", {}, ...line));
-  }));
+  return create("ol", { class: "bar-list" }, ...bars.map(({ label, share, text, before, chosen }) =>
+    create("li", { class: chosen && "chosen" }, isolated(label, "bar-label"), create("span", { class: "bar-track", "aria-hidden": "true" },
+      fill("bar-fill", share), before !== undefined && fill("bar-before", before)), create("span", { class: "bar-number" }, text))));
 }
 
 /** @param {string} name @param {number} share */

@@ -4,7 +4,6 @@ import { barList } from "./bars.js";
 import { create, translate } from "./dom.js";
 import { headTitle } from "./labels.js";
 import { percentText } from "./number_text.js";
-import { weightText } from "./scale.js";
 
 /** The most keys listed by weight × norm. */
 const MOST_NORMS = 6;
@@ -15,8 +14,8 @@ export function effectPanel(explorer) {
   let asked = 0, read = 0;
   /** The last answer and what it was about. @type {{about: any, what: string} | null} */
   let last = null;
-  const silence = create("button", { type: "button", "data-text": "effect-silence", onclick: () => ask(false) });
-  const cut = create("button", { type: "button", onclick: () => ask(true) });
+  const silence = create("button", { type: "button", class: "small", "data-text": "effect-silence", onclick: () => ask(false) });
+  const cut = create("button", { type: "button", class: "small", onclick: () => ask(true) });
   const buttons = create("div", { class: "effect-buttons" }, silence, cut), result = create("div", { class: "effect-result", "aria-live": "polite" });
   const norms = create("div", { class: "effect-norms" });
   const element = create("section", { class: "effect-panel", "data-label": "effect-title" }, create("h3", { "data-text": "effect-title" }),
@@ -63,11 +62,11 @@ export function effectPanel(explorer) {
     if (norms.hidden || !cells || !sizes) return;
     const axes = explorer.axes(), line = cells.values.subarray(row * cells.C, (row + 1) * cells.C);
     const found = Array.from(line, (weight, col) => ({ col, weight, by: weight * sizes[col] })).sort((a, b) => b.by - a.by).slice(0, MOST_NORMS);
-    const most = found[0]?.by || 1;
+    const most = found[0]?.by || 1, heaviest = Math.max(...line) || 1;
     norms.replaceChildren(create("h4", {}, say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.label(axes.query.unitOf(row)) })),
       create("p", { class: "hint" }, say("effect-norms-hint")),
       barList(found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.label(axes.key.unitOf(cells.colStarts[col])),
-        share: by / most, text: `${weightText(weight)} · ${sizes[col].toPrecision(3)} = ${by.toPrecision(3)}` }))));
+        share: by / most, before: weight / heaviest, text: by.toPrecision(3) }))));
   }
 
   function draw() {

@@ -8,7 +8,7 @@ import { colourOf, css, inkOn } from "./scale.js";
 import { shape } from "./vector_strip.js";
 
 /** Milliseconds for each token while playing, the weight from which a line is drawn, and the most words of an alignment. */
-const PACE = 700, FAINTEST = 0.05, MOST_WORDS = 80;
+const PACE = 700, FAINTEST = 0.05, MOST_ALIGNED = 80;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function generationPanel(explorer) {
@@ -16,7 +16,7 @@ export function generationPanel(explorer) {
   const prompt = generation?.prompt ?? 0, count = tokens.length - prompt;
   let now = Math.max(0, count - 1), timer = 0, asked = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
-  const play = create("button", { type: "button", onclick: toggle }), place = create("output");
+  const play = create("button", { type: "button", class: "small", onclick: toggle }), place = create("output");
   const hint = create("p", { class: "hint" }), text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
   const alignment = create("div", { class: "alignment" }), beams = create("div", { class: "generation-beams" });
   const aligned = create("div", { class: "generation-aligned" }, create("h3", { "data-text": "generation-alignment" }), alignment);
@@ -104,7 +104,7 @@ export function generationPanel(explorer) {
   /** @param {Cells | null} cells */
   function drawAlignment(cells) {
     const record = explorer.record(), source = record.labels.tokens.keys === null ? null : lists[record.labels.tokens.keys];
-    aligned.hidden = record.kind !== "cross" || !cells || !source || source.length > MOST_WORDS || tokens.length > MOST_WORDS;
+    aligned.hidden = record.kind !== "cross" || !cells || !source || source.length > MOST_ALIGNED || tokens.length > MOST_ALIGNED;
     if (aligned.hidden || !source) return;
     const target = tokens.slice(prompt), high = Math.max(source.length, target.length);
     const drawing = shape("svg", { viewBox: `0 0 100 ${high}`, preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -135,8 +135,9 @@ export function generationPanel(explorer) {
     element,
     update(next, changed) {
       if (count < 1) return;
-      const row = fits() && changed.has("query") && next.query !== null ? next.query - prompt + 1 : next.written ?? now;
-      if (row >= 0 && row < count) now = row;
+      const row = fits() && changed.has("query") && next.query !== null ? next.query - prompt + 1 : -1;
+      if (changed.has("written") && next.written !== null) go(next.written);
+      else if (row >= 0 && row < count) now = row;
       if (["written", "query", "layer", "head", "lang", "scale"].some((name) => changed.has(name))) draw();
     },
     destroy: () => clearInterval(timer),

@@ -75,7 +75,7 @@ export function imagePanel(explorer) {
     const n = patches(), { weights, names } = found, buttons = /** @type {HTMLElement[]} */ ([...words.children]);
     mark.hidden = !("patch" in next);
     if ("patch" in next) {
-      const readers = names.map((label, w) => ({ label, w, weight: weights[w * n + next.patch] }));
+      const readers = names.map((label, w) => ({ label, weight: weights[w * n + next.patch] }));
       const most = Math.max(...readers.map((one) => one.weight)) || 1;
       buttons.forEach((one, w) => shade(one, readers[w].weight / most, false));
       const [row, col] = [Math.floor(next.patch / image().grid[1]), next.patch % image().grid[1]];
@@ -83,7 +83,7 @@ export function imagePanel(explorer) {
       mark.style.inset = `${(100 * row) / down}% ${100 - (100 * (col + 1)) / across}% ${100 - (100 * (row + 1)) / down}% ${(100 * col) / across}%`;
       caption.textContent = say("image-patch", { row: row + 1, col: col + 1 });
       const top = readers.slice().sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
-      list.replaceChildren(barList(top.map(({ label, weight, w }) => ({ label, share: weight / most, text: weightText(weight), choose: () => choose({ word: w }) }))));
+      list.replaceChildren(barList(top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }))));
       paint(null);
       return;
     }

@@ -28,12 +28,12 @@ export function numbersPanel(explorer) {
   let current = null;
   let asked = 0, wanted = "", drawn = -1;
 
-  const button = (/** @type {string} */ key, /** @type {() => void} */ onclick, name = "") =>
+  const button = (/** @type {string} */ key, /** @type {() => void} */ onclick, name = "small") =>
     create("button", { type: "button", class: name, "data-text": key, onclick });
   const picker = create("select", { onchange: () => choose(Number(picker.value)) });
   const pick = create("label", { class: "chooser" }, create("span", { "data-text": "numbers-query" }), picker);
   const list = create("ol", { class: "numbers-steps", "data-label": "numbers-steps" });
-  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
+  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "small primary");
   const heading = create("h3"), sentence = create("p", { class: "numbers-sentence" });
   const scroll = create("div", { class: "numbers-scroll", onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
@@ -110,7 +110,7 @@ export function numbersPanel(explorer) {
     const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : null;
     scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", {}, head), create("tbody", {},
       line(`q  ${found.query}`, "query-row", ({ id }) => (id === "k" ? drawCell(found, id, "top") : empty(id))),
-      ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "masked", ({ id }) => drawCell(found, id, i))),
+      ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "not-visible", ({ id }) => drawCell(found, id, i))),
       rest && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
       line(say("numbers-total"), "total-row", ({ id, total }) => (total ? drawCell(found, id, "total") : empty(id))))));
   }
@@ -143,7 +143,7 @@ export function numbersPanel(explorer) {
       const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
       cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
     }
-    list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "done",
+    list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "passed",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
     const shown = /** @type {HTMLElement} */ (list.children[now]);
     list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;

@@ -29,7 +29,7 @@ export function largestSize(values) {
 /** Colour a cell by the sign and size of its number. @param {HTMLElement} cell @param {number} value @param {number} largest */
 export function tint(cell, value, largest) {
   cell.dataset.sign = value > 0 ? "plus" : value < 0 ? "minus" : "zero";
-  cell.style.setProperty("--size", `${Number.isFinite(value) ? Math.round((50 * Math.abs(value)) / largest) : 0}%`);
+  cell.style.setProperty("--size", `${Number.isFinite(value) ? Math.round((45 * Math.abs(value)) / largest) : 0}%`);
 }
 
 /** @param {Float64Array} values @param {number} largest  the size that fills the strip @returns {Strip} */

@@ -42,6 +42,7 @@ class See:
     distance  the share of attention by the distance between query and key
     values    the norm of the vector that each key contributes: ‖v W_o‖ where the projection is known, else ‖v‖
     qk        keep q and k, so that any rectangle of exact weights can be computed later
+    v         with qk, keep v too, so that the output of a query can be shown with the weights it is made of
 
     How it is computed:
 
@@ -63,6 +64,7 @@ class See:
     distance: bool = False
     values: bool = False
     qk: bool = False
+    v: bool = False
     fused: bool = False
     differentiable: bool = False
 
@@ -75,6 +77,8 @@ class See:
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise ArgumentError("see-switch", name=name, value=value)
+        if self.v and not self.qk:
+            raise ArgumentError("see-v-alone")
 
     @property
     def is_empty(self) -> bool:

@@ -118,7 +118,7 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
 
 def run_recorded(model: "LanguageModel", text: str, *, output: str | None = None, see: See | None = None) -> Seen:
     """The implementation of `LanguageModel.see`."""
-    recorder = Recorder(See(qk=True) if see is None else see)
+    recorder = Recorder(See(qk=True, v=True) if see is None else see)
     if output is not None:
         check_text(output)
         output = without_unknown(model.tokenizer, output)

@@ -57,7 +57,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-sample": Message(en="sample {sample} of {samples}", zh="样本 {sample}（共 {samples} 个）"),
     "explorer-first": Message(en="the first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "explorer-no-key": Message(en="the learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
-    "explorer-does": Message(en="Looks at: {pattern} ({score} %)", zh="主要看：{pattern}（{score}%）"),
+    "explorer-does": Message(en="Looks at {pattern} · {score} %", zh="主要看{pattern} · {score}%"),
     "explorer-does-nothing": Message(en="No clear pattern on this text", zh="在这段文本上没有明显的模式"),
     # --- patterns ---
     "explorer-pattern-previous": Message(en="the previous token", zh="前一个词元"),
@@ -104,7 +104,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-show": Message(en="Show", zh="显示"),
     "explorer-show-maps": Message(en="small maps", zh="缩略图"),
     "explorer-show-pattern": Message(en="pattern", zh="模式"),
-    "explorer-show-entropy": Message(en="entropy (bits)", zh="熵（比特）"),
+    "explorer-show-entropy": Message(en="entropy (nats)", zh="熵（nat）"),
     "explorer-show-sink": Message(en="share of the first token", zh="首词元份额"),
     "explorer-show-distance": Message(en="mean distance", zh="平均距离"),
     "explorer-show-effect": Message(en="effect on the output", zh="对输出的影响"),
@@ -187,6 +187,8 @@ MESSAGES: dict[str, Message] = {
     # --- neighbours and pins ---
     "explorer-neighbours": Message(en="Selected cell", zh="所选格"),
     "explorer-selected": Message(en="Selected", zh="所选"),
+    "explorer-query": Message(en="query", zh="查询"),
+    "explorer-key": Message(en="key", zh="键"),
     "explorer-weight": Message(en="weight", zh="权重"),
     "explorer-looks": Message(en="This word looks at", zh="这个词看向"),
     "explorer-seen": Message(en="Looked at by", zh="看向它的词"),

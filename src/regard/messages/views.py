@@ -113,6 +113,11 @@ MESSAGES: dict[str, Message] = {
         zh="没有找到中日韩字体，matplotlib 只能用位置标注这些词元；请安装一种，例如 Noto Sans CJK SC",
     ),
     # --- explorer: requests of the front end ---
+    "numbers-not-kept": Message(
+        en="record {name!r} did not keep q and k, so its arithmetic cannot be shown; request them beforehand: "
+        "see=See(qk=True, v=True)",
+        zh="记录 {name!r} 没有保留 q 和 k，无法显示计算过程；请事先要求保留：see=See(qk=True, v=True)",
+    ),
     "source-range": Message(
         en="{name} {start}–{stop} are outside of the {length} positions of this map; choose a range inside it",
         zh="{name} 的范围 {start}–{stop} 不在图的 {length} 个位置之内；请选择图内的范围",

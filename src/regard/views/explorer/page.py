@@ -15,7 +15,6 @@ from regard.messages import Language, say
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.explorer import front
-from regard.views.explorer.answers import Answer
 from regard.views.explorer.source import TraceSource
 from regard.views.explorer.stored import stored_answers
 
@@ -45,8 +44,8 @@ def page(source: TraceSource) -> str:
     return filled(stored_answers(source), source.lang)
 
 
-def filled(answers: Mapping[str, Answer], lang: Language) -> str:
-    """The template with answers, by the ids of their elements.
+def filled(answers: Mapping[str, str], lang: Language) -> str:
+    """The template with compressed answers, by the ids of their elements.
 
     Answers are in base64, so no token can end its element. The policy allows the one script by its hash.
     """
@@ -65,8 +64,8 @@ def filled(answers: Mapping[str, Answer], lang: Language) -> str:
     return _insert(front.template(), values.items())
 
 
-def _element(name: str, answer: Answer) -> str:
-    return f'<script type="application/octet-stream;base64" id="regard-{name}">{answer.compressed()}</script>'
+def _element(name: str, answer: str) -> str:
+    return f'<script type="application/octet-stream;base64" id="regard-{name}">{answer}</script>'
 
 
 def _insert(template: str, values: Iterable[tuple[str, str]]) -> str:

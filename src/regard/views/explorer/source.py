@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -23,6 +24,7 @@ from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
+from regard.views.explorer.numbers import MOST_KEYS, ability, explained
 from regard.views.explorer.zoom import zoomed
 from regard.views.opening_head import layer_titles, opening_head, source_and_target
 from regard.views.picture import (
@@ -74,6 +76,8 @@ class TraceSource:
             for record, at in zip(self._given, self.samples, strict=True)
         ]
         self.records: list[Record] = cut
+        self.bins: int | None = None
+        """The most rows, and columns, of the map of a head; None for the map as it was recorded."""
         for record in self.records:
             check_scale(record, self.scale)
 
@@ -108,7 +112,7 @@ class TraceSource:
             "scale": self.scale,
             "scales": self._scales(),
             "merge": self._first_merge(entries),
-            "open": list(opening_head(self.trace, self._given)),
+            "open": list(self.opening),
             "texts": None if texts is None else [shown.bounded(text) for text in texts],
             "title": None,
             "colours": shown.colours(),
@@ -150,21 +154,45 @@ class TraceSource:
         cells, attending = found.cells.astype(np.float32), found.attending.astype(np.int32)
         return Answer(about, {"cells": cells, "attending": attending})
 
+    def explain(self, layer: int, head: int, query: int, most: int = MOST_KEYS) -> Answer:
+        """The arithmetic of one query. Raises NotKeptError where q and k were not kept."""
+        record, sample = self.whole(layer), self.samples[layer]
+        head = in_range("head", head, record.shape[1])
+        query = in_range("query", query, record.shape[2])
+        answer = explained(record, sample, head, query, most)
+        queries, keys = (shown.token_labels(rows, sample) for rows in (record.query_tokens, record.key_tokens))
+        answer.about["labels"] = {
+            "query": f"{query}" if queries is None else queries[query],
+            "keys": [str(at) if keys is None else keys[at] for at in answer.about["keys"]],
+        }
+        return answer
+
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""
         record = self.records[layer]
-        return {"rectangle": "exact" if record.has_weights else "none", "explain": "none", "effect": False}
+        exact = "exact" if record.has_weights else "none"
+        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": False}
 
     # --- choices -------------------------------------------------------------------------------------------
+
+    def whole(self, layer: int) -> Record:
+        """The record, also where only a part of it is drawn."""
+        record = self.records[in_range("layer", layer, len(self.records))]
+        return record.whole if isinstance(record, ExactPart) else record
 
     def picture(self, layer: int, head: int) -> Picture:
         """One head as a Picture. Raises ArgumentError for an index out of range."""
         record = self.records[in_range("layer", layer, len(self.records))]
-        return picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+        drawn = picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+        return drawn if self.bins is None else drawn.fitted(self.bins, self.bins)
 
     def _pictures(self, layer: int) -> list[Picture]:
-        record = self.records[layer]
-        return [picture(record, head, self.samples[layer]) for head in range(record.shape[1])]
+        return [self.picture(layer, head) for head in range(self.records[layer].shape[1])]
+
+    @cached_property
+    def opening(self) -> tuple[int, int]:
+        """The record and head to open with."""
+        return opening_head(self.trace, self._given)
 
     def _scales(self) -> list[str]:
         """The scales that can be chosen: rows of a part without all keys cannot be normalised."""

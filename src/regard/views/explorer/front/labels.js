@@ -37,7 +37,7 @@ function axisOf(side, length, start, labels, written, groups) {
   const positionOf = (/** @type {number} */ unit) => (starts ? starts[Math.min(count, Math.max(0, unit))] : unit);
   const label = (/** @type {number} */ unit) => {
     if (!labels) return String(start + positionOf(unit));
-    return written?.[unit] ? `${labels[unit]} → ${written[unit]}` : labels[unit];
+    return written?.[unit] ? `${isolatedText(labels[unit])} → ${isolatedText(written[unit])}` : labels[unit];
   };
   const name = (/** @type {number} */ unit, stop = unit + 1) => {
     const first = start + positionOf(unit), last = start + positionOf(Math.min(count, stop)) - 1;
@@ -48,7 +48,19 @@ function axisOf(side, length, start, labels, written, groups) {
 }
 
 /** Words of these scripts are written downwards where there is little space; others are rotated. */
-export const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff00-\uffef]+$/u;
+const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff00-\uffef]+$/u;
+
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** A text that does not change the direction of the text around it. @param {string} text */
+const isolatedText = (text) => (FROM_THE_RIGHT.test(text) ? `\u2068${text}\u2069` : text);
+
+/** The characters of a label written downwards, or null where it must be rotated. @param {string} label */
+export function downwards(label) {
+  const parts = label.split(" → ");
+  if ([...label].length === 1) return [label];
+  return parts.every((part) => UPRIGHT.test(part)) ? parts.flatMap((part, i) => (i ? ["↓", ...part] : [...part])) : null;
+}
 
 /** What a head does, in words. @param {Explorer} explorer @param {string | null | undefined} pattern */
 export function patternName(explorer, pattern) {

@@ -3,7 +3,7 @@
 import { create } from "./dom.js";
 import { css, shortWeight } from "./scale.js";
 
-const STOPS = 24, APART = 0.12;
+const STOPS = 24, APART = 0.17;
 
 /** Round weights with colours that can be told apart, largest last. @param {Scale} scale */
 export function ticksOf(scale) {

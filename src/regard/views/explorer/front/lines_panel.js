@@ -2,7 +2,7 @@
 
 import { selectCell } from "./actions.js";
 import { create, segments } from "./dom.js";
-import { cellLabel } from "./labels.js";
+import { cellLabel, downwards } from "./labels.js";
 import { canvasPen, measuringPen, sized } from "./pen.js";
 import { cellAt } from "./pooling.js";
 import { shortWeight } from "./scale.js";
@@ -10,6 +10,19 @@ import { shortWeight } from "./scale.js";
 const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE = 13, ACROSS = 26;
 /** Colours of heads that colour-blind people tell apart. */
 const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8f7ee7", "#a0793d"];
+
+/** All labels as characters written downwards, or null where one of them cannot be. @param {string[]} labels */
+function stacked(labels) {
+  const found = labels.map((label) => downwards(label) ?? (label.length <= 5 && !label.includes("→") ? [label] : null));
+  return found.every((one) => one !== null) && found.some((one) => one.length > 1 || UPRIGHT_LETTER.test(one[0])) ? found : null;
+}
+const UPRIGHT_LETTER = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}]/u;
+
+/** @param {string[]} labels */
+function longestStack(labels) {
+  const found = stacked(labels);
+  return found && SIZE * Math.max(...found.map((one) => one.length)) + 8;
+}
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function linesPanel(explorer) {
@@ -48,12 +61,12 @@ export function linesPanel(explorer) {
     const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE)))));
     const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
     if (upright) {
-      const width = Math.max(260, Math.min(760, element.clientWidth || 600));
+      const width = Math.max(180, Math.min(760, (element.clientWidth || 600) - 6));
       const most = Math.min(widest[0], 0.34 * width), other = Math.min(widest[1], 0.34 * width);
       return { rows, cols, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
     }
     const pitch = single ? ACROSS : Math.max(20, Math.min(64, (element.clientWidth || 600) / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
-    const [above, below] = flat ? [24, 24] : [widest[0] + 14, widest[1] + 14];
+    const [above, below] = labels.map((all, i) => (flat ? 24 : 14 + (longestStack(all) ?? widest[i])));
     return { rows, cols, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
   };
   const draw = () => {
@@ -86,7 +99,7 @@ export function linesPanel(explorer) {
             if (!(value >= least) || strong(r, c) !== pass) continue;
             count++;
             const level = scale.level(value);
-            pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 1 + 3.5 * level : 0.75 + level, pass ? 0.35 + 0.65 * level : 0.06 + 0.22 * level);
+            pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
           }
         }
       }
@@ -100,10 +113,12 @@ export function linesPanel(explorer) {
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {
     const ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), { first } = side ? box.cols : box.rows;
+    const stacks = box.upright || box.single ? null : stacked(box.labels[side]);
     box.labels[side].forEach((label, i) => {
       const [x, y] = point(i, side ? box.to : box.from), fill = chosen.has(first + i) ? mark : ink, weight = chosen.has(first + i) ? 650 : 400, style = { size: SIZE, fill, weight };
       if (box.upright) pen.text(label, side ? x + 8 : x - 8, y, { ...style, align: side ? "left" : "right", most: box.most[side] });
       else if (box.single) pen.text(label, x, side ? y + 12 : y - 12, { ...style, align: "center" });
+      else if (stacks) stacks[i].forEach((one, j, all) => pen.text(one, x, side ? y + 16 + j * SIZE : y - 16 - (all.length - 1 - j) * SIZE, { ...style, align: "center" }));
       else pen.text(label, x, side ? y + 8 : y - 8, { ...style, turned: true, align: side ? "right" : "left", most: box.most[side] });
     });
   };
@@ -146,7 +161,7 @@ export function linesPanel(explorer) {
   const fillChips = () => {
     const { heads } = state.get(), { heads: count } = explorer.record();
     chips.replaceChildren(...Array.from({ length: count }, (_, head) => {
-      const chip = create("button", { type: "button", "aria-pressed": heads.includes(head), "aria-label": `${explorer.say("head")} ${head}` }, String(head));
+      const chip = create("button", { type: "button", "aria-pressed": String(heads.includes(head)), "aria-label": `${explorer.say("head")} ${head}` }, String(head));
       chip.style.setProperty("--own", heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent"));
       chip.addEventListener("click", () => {
         const now = state.get().heads, next = now.includes(head) ? now.filter((one) => one !== head) : [...now, head].sort((a, b) => a - b);

@@ -1,6 +1,6 @@
 // The map of one head drawn with a pen: cells, labels, the line of the prompt, the selection and the pins.
 
-import { UPRIGHT } from "./labels.js";
+import { downwards } from "./labels.js";
 import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
 
@@ -104,11 +104,12 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels }
   const drawn = () => pen.image(pixels, [0, 0, cells.C, cells.R], [x, y, cells.C * across.size * at.x, cells.R * down.size * at.y]);
   pen.clip(x, y, (across.end - across.first) * at.x, (down.end - down.first) * at.y, drawn);
   if (at.x * across.size < 34 || at.y * down.size < 18) return;
+  const decimals = scale.ceiling <= 0.1 ? 3 : 2;
   for (let r = 0; r < cells.R; r++) {
     for (let c = 0; c < cells.C; c++) {
       const value = cells.values[r * cells.C + c], colour = colourOf(explorer.overview, scale, value);
-      if (!colour) continue;
-      const text = Number.isNaN(value) ? "NaN" : value.toFixed(2);
+      if (!colour || value < 0.5 * 10 ** -decimals) continue;
+      const text = Number.isNaN(value) ? "NaN" : value.toFixed(decimals);
       pen.text(text, x + (c + 0.5) * across.size * at.x, y + (r + 0.5) * down.size * at.y, { size: 11, fill: inkOn(colour), align: "center" });
     }
   }
@@ -141,10 +142,10 @@ function drawColumnLabels(explorer, pen, at, axis) {
   for (const unit of units) {
     const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
     if (place < left || place > left + at.width) continue;
-    const characters = [...label];
-    if (!style.turned || characters.length === 1) {
+    const characters = style.turned ? downwards(label) : null;
+    if (!style.turned) {
       pen.text(label, place, top - 6 - style.size / 2, { size: style.size, fill, align: "center" });
-    } else if (UPRIGHT.test(label)) {
+    } else if (characters) {
       const most = Math.max(1, Math.floor((top - 10) / style.size)), kept = characters.length > most ? [...characters.slice(0, most - 1), "⋮"] : characters;
       kept.forEach((one, i) => pen.text(one, place, top - 6 + (i - kept.length + 0.5) * style.size, { size: style.size, fill, align: "center" }));
     } else {
@@ -187,10 +188,9 @@ export function drawSelection(explorer, pen, at, selected, pins) {
       const [x, y, width, height] = box(pin), middle = /** @type {Span} */ ([x + width / 2, y + height / 2]);
       pen.rect(x, y, width, height, null, "#fff", 3.5);
       pen.rect(x, y, width, height, null, "#111", 1.5);
-      if (at.x < 20 || at.y < 14) {
-        pen.rect(middle[0] - 7, middle[1] - 7, 14, 14, "#111", "#fff", 1);
-        pen.text(String(i + 1), middle[0], middle[1] + 0.5, { size: 10, fill: "#fff", align: "center", weight: 600 });
-      }
+      const [across, down] = at.x < 30 || at.y < 30 ? middle : [x + 7, y + 7];
+      pen.rect(across - 7, down - 7, 14, 14, "#111", "#fff", 1);
+      pen.text(String(i + 1), across, down + 0.5, { size: 10, fill: "#fff", align: "center", weight: 600 });
     });
   });
 }

@@ -160,8 +160,6 @@ export function mapPanel(explorer) {
   });
   const observer = new ResizeObserver(() => requestAnimationFrame(draw));
   observer.observe(element);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", draw);
 
   return {
     element,
@@ -184,7 +182,7 @@ export function mapPanel(explorer) {
       drawSelection(explorer, pen, at, null, pins.map(([q, k]) => boxOf(q, k)));
       drawLegend(explorer, pen, (detail ?? whole).scale, at.left, at.top + at.height + 16, Math.max(160, at.width));
     },
-    destroy() { stop(); observer.disconnect(); dark.removeEventListener("change", draw); clearTimeout(timer); },
+    destroy() { stop(); observer.disconnect(); clearTimeout(timer); },
   };
 }
 

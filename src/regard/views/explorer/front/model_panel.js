@@ -31,7 +31,7 @@ export function modelPanel(explorer) {
   const arrange = () => {
     const { show: what, sort: order } = state.get();
     const sorted = order === "measure" && what !== "maps";
-    rows = sorted ? [[...tiles].sort((a, b) => compareTiles(explorer, what, a, b))] : overview.records.map((_, layer) => tiles.filter((one) => one.layer === layer));
+    rows = sorted ? [[...tiles].sort((a, b) => compareTiles(explorer, what, a, b))] : layersByKind(overview).map((layer) => tiles.filter((one) => one.layer === layer));
     grid.classList.toggle("sorted", sorted);
     grid.replaceChildren(...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
   };
@@ -53,6 +53,7 @@ export function modelPanel(explorer) {
       const chosen = one.layer === layer && one.head === head;
       one.tile.setAttribute("aria-selected", String(chosen));
       one.tile.tabIndex = chosen ? 0 : -1;
+      if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.offsetTop - grid.clientHeight / 2);
     }
   };
 
@@ -138,18 +139,28 @@ function makeTiles(explorer, draw, look, leave) {
   }));
 }
 
+/** The layers, those of one kind of attention together. @param {Overview} overview */
+function layersByKind({ records }) {
+  const kinds = [...new Set(records.map(({ kind }) => kind))];
+  return [...records.keys()].sort((a, b) => kinds.indexOf(records[a].kind) - kinds.indexOf(records[b].kind) || a - b);
+}
+
 /** Rows with their layer, under the kind of attention where there are several. @param {Explorer} explorer @param {Tile[][]} rows */
 function rowsByKind({ overview, say, state }, rows) {
-  const kinds = new Set(overview.records.map(({ kind }) => kind)), found = [];
+  const kinds = new Set(overview.records.map(({ kind }) => kind)), found = /** @type {HTMLElement[]} */ ([]);
   let kind = "";
-  for (const [layer, tiles] of rows.entries()) {
-    const record = overview.records[layer], title = record.titles[state.get().lang];
-    if (kinds.size > 1 && record.kind !== kind) found.push(create("div", { role: "row", class: "kind" }, create("span", { role: "rowheader" }, say(`kind-${record.kind}`))));
+  for (const tiles of rows) {
+    if (!tiles.length) continue;
+    const [{ layer }] = tiles, record = overview.records[layer], title = record.titles[state.get().lang];
+    if (record.kind !== kind) {
+      const name = kinds.size > 1 && create("div", { role: "row", class: "kind" }, create("span", { role: "rowheader" }, say(`kind-${record.kind}`)));
+      found.push(create("div", { role: "rowgroup", class: "block" }, name));
+    }
     kind = record.kind;
     const short = /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
     const heads = create("div", { class: "heads", role: "presentation" }, ...tiles.map(({ tile }) => tile));
     heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
-    found.push(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
+    found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
   }
   return found;
 }

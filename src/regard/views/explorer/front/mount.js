@@ -32,7 +32,7 @@ const VERSION = 1;
  * @param {MountOptions} [options]
  */
 export async function mount(element, source, options = {}) {
-  const root = create("div", { class: "regard-explorer", "data-theme": options.theme ?? null });
+  const root = create("div", { class: "regard-explorer", "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
   element.replaceChildren(root);
   try {
     return await view(element, root, source, options);
@@ -59,7 +59,9 @@ async function view(element, root, source, options) {
     element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
     options.onChange?.(state);
   };
-  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts))];
+  const dark = matchMedia("(prefers-color-scheme: dark)"), redraw = () => update(store.get(), new Set(["theme"]));
+  dark.addEventListener("change", redraw);
+  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", redraw)];
   update(store.get(), new Set(Object.keys(store.get())));
   return {
     root, state: store, update: store.set,
@@ -241,7 +243,7 @@ function headHeading(explorer) {
     title.textContent = headTitle(explorer, now.layer, now.head);
     title.title = record.name;
     does.textContent = pattern ? say("does", { pattern: patternName(explorer, pattern), score: percent(measures.score[now.head]) }) : say("does-nothing");
-    const found = [say(`kind-${record.kind}`), say("size", record)];
+    const kind = say(`kind-${record.kind}`), found = [...(title.textContent.includes(kind) ? [] : [kind]), say("size", record)];
     if (record.samples > 1) found.push(say("sample", record));
     const first = record.first[now.head], noKey = record.noKey[now.head];
     if (first !== null && first !== undefined) found.push(say("first", { share: percent(first) }));

@@ -10,7 +10,7 @@ const MOST = 8;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function neighboursPanel(explorer) {
-  const { state } = explorer, readout = create("p", { class: "readout" }), pinned = create("ol", { class: "pins" });
+  const { state } = explorer, readout = create("dl", { class: "readout" }), pinned = create("ol", { class: "pins" });
   const looks = create("ol", { class: "bars" }), seen = create("ol", { class: "bars" });
   const pins = create("div", { class: "pinned" }, create("h3", { "data-text": "pins" }), pinned);
   const element = create("div", { class: "neighbours-panel" }, create("h3", { "data-text": "selected" }), readout,
@@ -42,7 +42,8 @@ export function neighboursPanel(explorer) {
   const drawReadout = (row, col) => {
     const { values, C, attending } = /** @type {Cells} */ (cells), value = values[row * C + col], { say } = explorer;
     const weight = attending[row] === 0 ? say("sees-nothing") : value === 0 ? say("masked") : `${say("weight")} ${weightText(value)}`;
-    readout.replaceChildren(isolated(nameOf("query", row)), create("span", { class: "arrow" }, " → "), isolated(nameOf("key", col)), create("b", {}, weight));
+    readout.replaceChildren(...[["query", nameOf("query", row)], ["key", nameOf("key", col)]].flatMap(([side, name]) => [create("dt", {}, say(side)), create("dd", {}, isolated(name))]),
+      create("dd", { class: "weight" }, weight));
   };
   /** @param {HTMLElement} list @param {"query" | "key"} side @param {number} count @param {(i: number) => number} weight @param {(i: number) => Span} cell */
   const drawBars = (list, side, count, weight, cell) => {

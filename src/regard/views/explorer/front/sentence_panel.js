@@ -8,7 +8,7 @@ import { measuringPen } from "./pen.js";
 import { cellAt } from "./pooling.js";
 import { colourOf, css, inkOn, weightText } from "./scale.js";
 
-const MOST_WORDS = 1200;
+const MOST_SHADED = 1200;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function sentencePanel(explorer) {
@@ -65,7 +65,7 @@ export function sentencePanel(explorer) {
     for (const side of /** @type {const} */ (["query", "key"])) {
       const text = side === "query" ? query : key, own = cells;
       if (!own || text.element.hidden) { text.words.replaceChildren(); continue; }
-      const first = Math.max(0, Math.min(text.count() - MOST_WORDS, text.selected() - MOST_WORDS / 2)), stop = Math.min(text.count(), first + MOST_WORDS);
+      const first = Math.max(0, Math.min(text.count() - MOST_SHADED, text.selected() - MOST_SHADED / 2)), stop = Math.min(text.count(), first + MOST_SHADED);
       text.words.replaceChildren(...Array.from({ length: stop - first }, (_, i) => {
         const word = create("span", { role: "option", dir: "auto", id: null, "data-at": first + i }, cellLabel(explorer, own, side, first + i));
         word.addEventListener("click", () => text.pick(first + i));
@@ -73,7 +73,7 @@ export function sentencePanel(explorer) {
       }));
     }
     const longest = cells ? Math.max(cells.R, cells.C) : 0;
-    note.textContent = longest > MOST_WORDS ? explorer.say("words-part", { shown: MOST_WORDS, count: longest }) : "";
+    note.textContent = longest > MOST_SHADED ? explorer.say("words-part", { shown: MOST_SHADED, count: longest }) : "";
   };
   const shade = () => {
     const { query: q, key: k, direction: now } = state.get();

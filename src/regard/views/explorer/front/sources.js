@@ -81,11 +81,12 @@ function oneQuery({ about, arrays }, query, most) {
     keys.forEach((key, i) => found.set(numbers.subarray(key * wide, (key + 1) * wide), i * wide));
     return found;
   };
+  const code = (/** @type {string} */ text) => text.replace("{inputs}", () => about.inputs).replace("{query}", String(query));
   const left = order.slice(most).filter((key) => visible[key]);
   const found = Object.fromEntries(Object.entries(others).map(([name, numbers]) => [name, pick(row(numbers, S), 1)]));
   return {
     about: {
-      ...about, query, keys, largest: about.largest[query], code: about.code[query],
+      ...about, query, keys, largest: about.largest[query], code: { en: code(about.code.en), zh: code(about.code.zh) },
       rest: { keys: left.length, weight: left.reduce((total, key) => total + weights[key], 0), reason: about.reason ?? "" },
       labels: about.labels && { query: about.labels.queries?.[query], keys: keys.map((key) => about.labels.keys?.[key]) },
     },

@@ -24,6 +24,7 @@ MODULES = (
     "capture",
     "commands",
     "explorer",
+    "explorer_panels",
     "files",
     "hand_calculation",
     "language_commands",

@@ -16,6 +16,8 @@ _DECLARED = re.compile(
     r"^(?P<exported>export )?(?:async )?(?:function\*?|class|const|let|var)\s+(?P<names>[\w$]+|\{[^}]*\}|\[[^\]]*\])",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*\n", re.DOTALL | re.MULTILINE)
+_EMPTY = re.compile(r"^[ \t]*\n", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import\b|export\s*[{*]).*", re.MULTILINE)
 
 
@@ -37,8 +39,17 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
         if left := _OTHER.search(bare):
             raise FrontError(f"{module}: cannot join {left[0]!r}")
         bare = _EXPORT.sub("", bare)
-        parts.append(f"// --- {module}\n{bare.strip()}\n")
+        parts.append(f"// --- {module}\n{_without_comments(bare).strip()}\n")
     return "\n".join(parts)
+
+
+def _without_comments(text: str) -> str:
+    """The module without JSDoc, lines of comments and empty lines, which are for its readers.
+
+    >>> _without_comments('/** One. */\\nconst a = /** @type {any} */ (1);\\n\\n// Two.\\nconst b = "//";\\n')
+    'const a = (1);\\nconst b = "//";\\n'
+    """
+    return _EMPTY.sub("", _COMMENT.sub("", text))
 
 
 def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:

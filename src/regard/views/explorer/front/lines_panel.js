@@ -11,19 +11,6 @@ const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE =
 /** Colours of heads that colour-blind people tell apart. */
 const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8f7ee7", "#a0793d"];
 
-/** All labels as characters written downwards, or null where one of them cannot be. @param {string[]} labels */
-function stacked(labels) {
-  const found = labels.map((label) => downwards(label) ?? (label.length <= 5 && !label.includes("→") ? [label] : null));
-  return found.every((one) => one !== null) && found.some((one) => one.length > 1 || UPRIGHT_LETTER.test(one[0])) ? found : null;
-}
-const UPRIGHT_LETTER = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}]/u;
-
-/** @param {string[]} labels */
-function longestStack(labels) {
-  const found = stacked(labels);
-  return found && SIZE * Math.max(...found.map((one) => one.length)) + 8;
-}
-
 /** @param {Explorer} explorer @returns {Panel} */
 export function linesPanel(explorer) {
   const { state } = explorer, family = getComputedStyle(explorer.root).fontFamily || "sans-serif", ruler = measuringPen(family);
@@ -66,7 +53,7 @@ export function linesPanel(explorer) {
       return { rows, cols, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
     }
     const pitch = single ? ACROSS : Math.max(20, Math.min(64, (element.clientWidth || 600) / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
-    const [above, below] = labels.map((all, i) => (flat ? 24 : 14 + (longestStack(all) ?? widest[i])));
+    const [above, below] = labels.map((all, i) => (flat ? 24 : 18 + Math.max(...all.map((one) => { const stack = downwards(one); return stack ? SIZE * stack.length : Math.min(widest[i], ruler.width(one, SIZE)); }))));
     return { rows, cols, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
   };
   const draw = () => {
@@ -113,12 +100,11 @@ export function linesPanel(explorer) {
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {
     const ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), { first } = side ? box.cols : box.rows;
-    const stacks = box.upright || box.single ? null : stacked(box.labels[side]);
     box.labels[side].forEach((label, i) => {
-      const [x, y] = point(i, side ? box.to : box.from), fill = chosen.has(first + i) ? mark : ink, weight = chosen.has(first + i) ? 650 : 400, style = { size: SIZE, fill, weight };
+      const [x, y] = point(i, side ? box.to : box.from), stack = box.upright || box.single ? null : downwards(label), fill = chosen.has(first + i) ? mark : ink, weight = chosen.has(first + i) ? 650 : 400, style = { size: SIZE, fill, weight };
       if (box.upright) pen.text(label, side ? x + 8 : x - 8, y, { ...style, align: side ? "left" : "right", most: box.most[side] });
       else if (box.single) pen.text(label, x, side ? y + 12 : y - 12, { ...style, align: "center" });
-      else if (stacks) stacks[i].forEach((one, j, all) => pen.text(one, x, side ? y + 16 + j * SIZE : y - 16 - (all.length - 1 - j) * SIZE, { ...style, align: "center" }));
+      else if (stack) stack.forEach((one, j, all) => pen.text(one, x, side ? y + 16 + j * SIZE : y - 16 - (all.length - 1 - j) * SIZE, { ...style, align: "center" }));
       else pen.text(label, x, side ? y + 8 : y - 8, { ...style, turned: true, align: side ? "right" : "left", most: box.most[side] });
     });
   };

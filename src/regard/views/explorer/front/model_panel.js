@@ -53,7 +53,7 @@ export function modelPanel(explorer) {
       const chosen = one.layer === layer && one.head === head;
       one.tile.setAttribute("aria-selected", String(chosen));
       one.tile.tabIndex = chosen ? 0 : -1;
-      if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.offsetTop - grid.clientHeight / 2);
+      if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.clientHeight / 2);
     }
   };
 
@@ -91,9 +91,11 @@ export function modelPanel(explorer) {
     element,
     update(now, changed) {
       const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
-      [show.list.value, sort.list.value] = [now.show, now.sort];
-      sort.element.hidden = now.show === "maps";
-      if (has("show", "sort", "lang")) { arrange(); paint(); }
+      if (has("show", "sort", "lang")) {
+        [show.list.value, sort.list.value, sort.element.hidden] = [now.show, now.sort, now.show === "maps"];
+        arrange();
+        paint();
+      }
       if (has("show", "sort", "lang", "layer", "head")) mark();
     },
     size: () => [Math.max(320, 28 + 60 * Math.max(...overview.records.map(({ heads }) => heads)) + 120), 60 * overview.records.length + 20],

@@ -21,6 +21,8 @@ import { sentencePanel } from "./sentence_panel.js";
 import { createStore, firstState } from "./state.js";
 
 const VERSION = 1;
+/** What changes while the pointer moves: the frame does not show it. */
+const FREQUENT = new Set(["query", "key", "pins", "zoom"]);
 
 /**
  * Draw the trace into the element, in place of its children. Several mounts on one page are independent.
@@ -54,7 +56,7 @@ async function view(element, root, source, options) {
   const parts = build(explorer), { panels, frame } = parts;
   root.replaceChildren(...parts.children);
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
-    frame(state, changed);
+    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, changed);
     for (const panel of Object.values(panels)) panel.update(state, changed);
     element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
     options.onChange?.(state);
@@ -102,6 +104,10 @@ function failureText(error, lang) {
 function explorerOf(source, overview, state, root, options) {
   /** @type {Map<string, Promise<Cells>>} */
   const kept = new Map();
+  /** @type {Map<string, {query: Axis, key: Axis}>} */
+  const axes = new Map();
+  /** @type {Map<string, string>} */
+  const colours = new Map();
   const live = create("p", { class: "sr", "aria-live": "polite" });
   let timer = 0;
   const record = (layer = state.get().layer) => overview.records[layer];
@@ -125,9 +131,18 @@ function explorerOf(source, overview, state, root, options) {
       const { merge, scale } = state.get();
       return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(overview, record(layer), await headCells(layer, head), { merge, scale }));
     },
-    axes: (layer) => axesOf(overview, record(layer), mergeOf(record(layer), state.get().merge)),
+    axes: (layer = state.get().layer) => {
+      const name = `${layer} ${state.get().merge}`, found = axes.get(name) ?? axesOf(overview, record(layer), mergeOf(record(layer), state.get().merge));
+      axes.set(name, found);
+      return found;
+    },
     announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
-    colour: (name) => getComputedStyle(root).getPropertyValue(name).trim(),
+    colour: (name) => {
+      const found = colours.get(name) ?? getComputedStyle(root).getPropertyValue(name).trim();
+      colours.set(name, found);
+      return found;
+    },
+    forgetColours: () => colours.clear(),
     fail: (error) => failureText(error, state.get().lang),
   };
   live.dataset.live = "";
@@ -188,6 +203,7 @@ function build(explorer) {
   const frame = (now, changed) => {
     root.lang = now.lang === "zh" ? "zh-CN" : "en";
     if (now.theme) root.dataset.theme = now.theme; else delete root.dataset.theme;
+    if (changed.has("theme")) explorer.forgetColours();
     [root.dataset.depth, root.dataset.view] = [now.depth, now.view];
     if (changed.has("lang")) translate(root, explorer.say);
     const record = explorer.record();

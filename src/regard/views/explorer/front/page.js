@@ -12,12 +12,14 @@ async function openPage(page) {
   const state = overview && hasAddress ? stateFromText(location.hash, overview) : {};
   const start = overview && firstState(overview);
   const text = (/** @type {State} */ now) => (start ? `#${stateToText(now, start)}` : "");
+  let timer = 0;
   const view = await mount(place, source, {
     state,
     onChange(now) {
       page.documentElement.lang = now.lang === "zh" ? "zh-CN" : "en";
       page.title = overview ? overview.title ?? overview.words[now.lang].title : page.title;
-      if (hasAddress) history.replaceState(null, "", text(now));
+      clearTimeout(timer);  // browsers limit how often the address may change
+      if (hasAddress) timer = setTimeout(() => history.replaceState(null, "", text(now)), 200);
     },
     link: hasAddress ? (now) => location.href.replace(/#.*/, "") + text(now) : undefined,
   });

@@ -47,7 +47,7 @@ export function sentencePanel(explorer) {
     else selectCell(explorer, side === "query" ? position : q ?? 0, side === "key" ? position : k ?? 0);
     if (!single()) state.set({ direction: side === "query" ? "looks" : "seen" });
   };
-  const single = () => { const { queries, keys: own } = explorer.record().labels.tokens; return queries !== null && queries === own; };
+  const single = () => { const { kind, T, S, part } = explorer.record(); return kind !== "cross" && T === S && part?.top === part?.left; };
   const visible = () => state.get().view === "sentence" && state.get().depth === "head";
 
   const load = async () => {

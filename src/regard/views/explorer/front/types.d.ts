@@ -212,6 +212,8 @@ interface Explorer {
   announce(text: string): void;
   /** The value of a CSS variable of the view. */
   colour(name: string): string;
+  /** Read the CSS variables again: the theme changed. */
+  forgetColours(): void;
   fail(error: unknown): string;
 }
 

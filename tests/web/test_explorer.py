@@ -21,7 +21,8 @@ pytestmark = pytest.mark.web
 
 VIEWS = ("map", "lines", "sentence", "compare")
 COLOURS = """(name) => {
-  const canvas = document.querySelector(name), all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const canvas = document.querySelector(name), { width, height } = canvas;
+  const all = canvas.getContext("2d").getImageData(0, 0, width, height);
   return new Set(new Uint32Array(all.data.buffer)).size;
 }"""
 
@@ -49,11 +50,15 @@ def test_every_view_is_drawn_and_serious_faults_of_access_are_absent(
         assert page.inner_text(".lead") == say("explorer-lead", lang)
         assert page.evaluate(COLOURS, ".map") > 10
         for depth, view in [("model", "map"), ("numbers", "map"), *(("head", view) for view in VIEWS)]:
-            page.evaluate("(address) => { location.hash = address }", f"lang={lang}&theme={theme}&depth={depth}&view={view}")
+            page.evaluate(
+                "(address) => { location.hash = address }", f"lang={lang}&theme={theme}&depth={depth}&view={view}"
+            )
             settled(page)
             page.wait_for_timeout(150)  # colours change gradually
             found = Axe().run(page).response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+            assert [
+                (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
+            ] == []
 
 
 @pytest.mark.parametrize("wide", [320, 640, 1280])
@@ -122,7 +127,8 @@ def test_keys_change_head_layer_colours_language_and_theme(chromium: Browser, fo
         assert page.get_attribute(".regard-explorer", "data-theme") == "dark"
         assert page.get_attribute("html", "lang") == "zh-CN"
         press(page, "n")
-        assert page.is_visible(".lines") and not page.is_visible(".map")
+        assert page.is_visible(".lines")
+        assert not page.is_visible(".map")
 
 
 def test_the_help_keeps_the_focus_and_closes_by_escape(chromium: Browser, folder: Path) -> None:
@@ -131,7 +137,9 @@ def test_the_help_keeps_the_focus_and_closes_by_escape(chromium: Browser, folder
         assert page.is_visible("dialog.help")
         for _ in range(3):
             press(page, "Tab")
-            assert page.evaluate("!!document.activeElement.closest('dialog') || document.activeElement === document.body")
+            assert page.evaluate(
+                "!!document.activeElement.closest('dialog') || document.activeElement === document.body"
+            )
         press(page, "Escape")
         assert not page.is_visible("dialog.help")
 
@@ -238,7 +246,13 @@ def test_an_address_that_does_not_fit_is_ignored(chromium: Browser, folder: Path
 
 # --- hostile input ------------------------------------------------------------------------------------------
 
-PAYLOADS = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "{{answers}}", "\u202eabc\u202c", "x" * 10**6]
+PAYLOADS = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "{{answers}}",
+    "\u202eabc\u202c",
+    "x" * 10**6,
+]
 
 
 def test_tokens_that_look_like_markup_stay_text(chromium: Browser, tmp_path: Path) -> None:

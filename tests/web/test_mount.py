@@ -1,6 +1,6 @@
 """mount in a real browser: scales and pooling equal to Python's, two views on one page, sources, failures."""
 
-import json
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from browsing import opened
 from playwright.sync_api import Browser, Page
 
 from regard import Trace
-from regard.messages import LANGUAGES, say
+from regard.messages import LANGUAGES, Language, say
 from regard.trace.pooling import pool_at
 from regard.trace.trace import ScaleName
 from regard.views.explorer import front
@@ -49,13 +49,13 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cells_of(weights: np.ndarray, first: float | None = None) -> dict[str, Any]:
     """Cells as the front end has them; a function in the page makes typed arrays of them."""
     R, C = weights.shape
-    return {
-        "R": R, "C": C, "rowStarts": list(range(R + 1)), "colStarts": list(range(C + 1)), "values": weights.ravel().tolist(),
-        "attending": [1] * R, "firstColumn": 0, "first": first, "even": 1 / C,
-    }  # fmt: skip
+    starts = {"rowStarts": list(range(R + 1)), "colStarts": list(range(C + 1))}
+    shares = {"firstColumn": 0, "first": first, "even": 1 / C}
+    return starts | shares | {"R": R, "C": C, "values": weights.ravel().tolist(), "attending": [1] * R}
 
 
-TYPED = "({ values, attending, ...rest }) => ({ ...rest, values: Float32Array.from(values), attending: Int32Array.from(attending) })"
+TYPED = """({ values, attending, ...rest }) => (
+  { ...rest, values: Float32Array.from(values), attending: Int32Array.from(attending) })"""
 
 
 def weights_of(seed: int, length: int, sink: float) -> np.ndarray:
@@ -68,9 +68,7 @@ def weights_of(seed: int, length: int, sink: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["auto", "linear", "log", "hidden", "renormalised"])
 @pytest.mark.parametrize(("length", "sink"), [(3, 0.0), (9, 6.0), (40, 0.0), (40, 9.0), (64, 4.0)])
-def test_scales_equal_those_of_python(
-    chromium: Browser, bare: Path, name: ScaleName, length: int, sink: float
-) -> None:
+def test_scales_equal_those_of_python(chromium: Browser, bare: Path, name: ScaleName, length: int, sink: float) -> None:
     weights = weights_of(length, length, sink)
     drawn = picture(Trace.from_weights(weights)[0], 0, 0)
     scale = Scale.of([rescaled(drawn, name)])
@@ -109,10 +107,8 @@ def test_pooling_equals_that_of_python(chromium: Browser, bare: Path) -> None:
 # --- several mounts -----------------------------------------------------------------------------------------
 
 
-def answers(trace: Trace, lang: str) -> dict[str, str]:
-    import base64
-
-    source = TraceSource(trace, lang=lang)  # type: ignore[arg-type]
+def answers(trace: Trace, lang: Language) -> dict[str, str]:
+    source = TraceSource(trace, lang=lang)
     found = {"overview": source.overview()}
     for layer, record in enumerate(trace):
         for head in range(record.shape[1]):
@@ -167,29 +163,33 @@ def test_the_widget_source_sends_requests_and_reads_buffers(chromium: Browser, b
               const failed = source.explain({ layer: 0, head: 0, query: 1, most: 4 }).catch((error) => error.text.en);
               listener({ id: sent[1].id, error: { key: "x", text: { en: "not kept", zh: "" } } }, []);
               const bytes = new Uint8Array(new Uint16Array([0, 0x3c00, 0x3555]).buffer);
-              listener({ id: sent[0].id, about: { R: 1 }, arrays: [{ name: "cells", dtype: "f2", shape: [3] }] }, [new DataView(bytes.buffer)]);
+              const arrays = [{ name: "cells", dtype: "f2", shape: [3] }];
+              listener({ id: sent[0].id, about: { R: 1 }, arrays }, [new DataView(bytes.buffer)]);
               const [one, other] = await Promise.all(two);
-              return { sent, same: one === other, about: one.about, cells: Array.from(front.floats(one.arrays.cells)), failed: await failed };
+              const cells = Array.from(front.floats(one.arrays.cells));
+              return { sent, same: one === other, about: one.about, cells, failed: await failed };
             }"""
         )
     assert [message["ask"] for message in found["sent"]] == ["head", "explain"]
-    assert found["same"] and found["about"] == {"R": 1} and found["failed"] == "not kept"
+    assert (found["same"], found["about"], found["failed"]) == (True, {"R": 1}, "not kept")
     np.testing.assert_array_equal(np.array(found["cells"], np.float16), np.array([0, 1, 0.3333], np.float16))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("answer", "words"),
     [
-        ("{ overview: async () => ({ about: { version: 99, records: [] }, arrays: {} }) }", {"en": "version 99", "zh": "99"}),
-        ("{ overview: async () => ({ about: { version: 1, records: [] }, arrays: {} }) }", {"en": "nothing to draw", "zh": "没有可画"}),
-        ("{ overview: async () => { throw { key: 'k', text: { en: 'kernel left', zh: '内核已关闭' } }; } }", {"en": "kernel left", "zh": "内核"}),
+        ("({ about: { version: 99, records: [] }, arrays: {} })", {"en": "version 99", "zh": "99"}),
+        ("({ about: { version: 1, records: [] }, arrays: {} })", {"en": "nothing to draw", "zh": "没有可画"}),
+        ("{ throw { key: 'k', text: { en: 'kernel left', zh: '内核已关闭' } }; }", {"en": "kernel left", "zh": "内核"}),
     ],
-)  # fmt: skip
+)
 def test_a_failure_is_one_sentence_in_the_picture_s_place(
-    chromium: Browser, bare: Path, lang: str, source: str, words: dict[str, str]
+    chromium: Browser, bare: Path, lang: str, answer: str, words: dict[str, str]
 ) -> None:
     with opened(chromium, bare) as page:
-        page.evaluate(f"front.mount(document.getElementById('one'), {source}, {{ lang: {json.dumps(lang)} }})")
+        page.evaluate(
+            f"front.mount(document.getElementById('one'), {{ overview: async () => {answer} }}, {{ lang: '{lang}' }})"
+        )
         page.wait_for_selector("#one .failure")
         assert words[lang] in page.inner_text("#one .failure")

@@ -62,7 +62,7 @@ export function mapPanel(explorer) {
         detail = pictureOf(about, arrays);
         note = about.note ? explorer.say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
       } catch (error) {
-        note = explorer.fail(error);
+        note = /** @type {Failure} */ (error).key === "not-stored" ? explorer.say("note-stored") : explorer.fail(error);
       }
       draw();
     }, WAIT);

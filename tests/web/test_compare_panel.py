@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
+
 from explorer_examples import TEXT, wide_head
 from explorer_pages import MadeUp, browser_page, open_explorer
-from playwright.sync_api import Page
-
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
@@ -27,10 +27,10 @@ def weights_of(made_up: MadeUp) -> np.ndarray:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_the_largest_differences_of_two_heads_are_listed(lang: Language) -> None:
+def test_the_largest_differences_of_two_heads_are_listed(chromium: Browser, lang: Language) -> None:
     made_up, _ = wide_head()
     one, other = weights_of(made_up)
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", head=0, lang=lang)
         order = np.argsort(-np.abs(other - one), axis=None, kind="stable")[:8]
         for text, at in zip(listed(page), order, strict=True):
@@ -40,9 +40,9 @@ def test_the_largest_differences_of_two_heads_are_listed(lang: Language) -> None
         assert page.inner_text(f"{PANEL} .compare-moved") == say("explorer-compare-moved", lang, share=f"{moved:.1f}")
 
 
-def test_side_by_side_or_as_a_difference() -> None:
+def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
     made_up, _ = wide_head()
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", head=0)
         assert page.locator(f"{PANEL} figure").count() == 2
         page.click("text=Difference")
@@ -64,10 +64,10 @@ SIGNS = """() => {
 """Which of the two hues of the signed scale the map contains."""
 
 
-def test_arrow_keys_move_through_both_maps() -> None:
+def test_arrow_keys_move_through_both_maps(chromium: Browser) -> None:
     made_up, _ = wide_head()
     one, other = weights_of(made_up)
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", head=0)
         page.locator(f"{PANEL} .compare-map").first.focus()
         for _ in range(20):
@@ -81,11 +81,11 @@ def test_arrow_keys_move_through_both_maps() -> None:
         assert page.locator(f"{PANEL} .compare-mark").count() == 2
 
 
-def test_maps_of_different_sizes_are_not_subtracted() -> None:
+def test_maps_of_different_sizes_are_not_subtracted(chromium: Browser) -> None:
     trace = Trace.from_weights(np.eye(3)[None], list("abc"))
     other = Trace.from_weights(np.full((1, 3, 2), 0.5), list("abc"), list("xy"), kind="cross", name="cross")
     both = Trace([*trace, *other])
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, MadeUp(both), depth="head", view="compare", layer=0, head=0, other={"layer": 1, "head": 0})
         assert page.inner_text(f"{PANEL} .problem") == say("explorer-compare-sizes", "en")
         assert page.locator(f"{PANEL} figure").count() == 2
@@ -93,7 +93,7 @@ def test_maps_of_different_sizes_are_not_subtracted() -> None:
         assert listed(page) == []
 
 
-def test_two_traces_are_compared_by_aligned_tokens() -> None:
+def test_two_traces_are_compared_by_aligned_tokens(chromium: Browser) -> None:
     def compare(request: dict[str, Any]) -> Answer:
         left = np.array([[1, 0, np.nan], [0.5, 0.5, np.nan]], np.float32)
         right = np.array([[1, 0, 0], [0.25, np.nan, 0.75]], np.float32)
@@ -104,7 +104,7 @@ def test_two_traces_are_compared_by_aligned_tokens() -> None:
     names = [{"en": "before", "zh": "之前"}, {"en": "after", "zh": "之后"}]
     trace = Trace.from_weights(np.eye(2)[None], ["I", "see"])
     made_up = MadeUp(trace, overview={"compare": {"names": names}}, requests={"compare": compare})
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", compareAs="difference")
         assert listed(page) == ["-0.250 see | saw → I"]
         assert page.inner_text(f"{PANEL} figcaption") == "after minus before"

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
+
 from explorer_examples import EVERYTHING, WORDS
 from explorer_pages import MadeUp, browser_page, open_explorer
-
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
@@ -28,9 +29,9 @@ def answered() -> MadeUp:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_a_head_is_silenced_by_a_click(lang: Language) -> None:
+def test_a_head_is_silenced_by_a_click(chromium: Browser, lang: Language) -> None:
     made_up = answered()
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", lang=lang)
         page.click(f"text={say('explorer-effect-silence', lang)}")
         page.wait_for_selector(f"{PANEL} .effect-kl")
@@ -41,9 +42,9 @@ def test_a_head_is_silenced_by_a_click(lang: Language) -> None:
         assert page.inner_text(f"{PANEL} .effect-honest") == say("explorer-effect-honest", lang)
 
 
-def test_the_selected_edge_is_cut_by_keyboard() -> None:
+def test_the_selected_edge_is_cut_by_keyboard(chromium: Browser) -> None:
     made_up = answered()
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", query=2, key=1)
         page.locator(f"{PANEL} .effect-buttons button >> nth=1").focus()
         assert page.inner_text(f"{PANEL} button:focus") == "Cut sat → cat"
@@ -53,22 +54,22 @@ def test_the_selected_edge_is_cut_by_keyboard() -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_without_a_model_one_sentence_says_how_to_get_it(lang: Language) -> None:
+def test_without_a_model_one_sentence_says_how_to_get_it(chromium: Browser, lang: Language) -> None:
     record = {"can": EVERYTHING | {"effect": False}}
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, MadeUp(TRACE, record=record), depth="head", lang=lang)
         assert page.locator(f"{PANEL} .effect-buttons").is_hidden()
         assert say("explorer-effect-how", lang) in page.inner_text(PANEL)
 
 
-def test_weights_times_norms_are_listed_where_norms_are_known() -> None:
+def test_weights_times_norms_are_listed_where_norms_are_known(chromium: Browser) -> None:
     norms = np.array([0.1, 1.0, 4.0], np.float32)
 
     def head(request: dict[str, Any]) -> Answer:
         found = TraceSource(TRACE).head(**request)
         return Answer(found.about | {"norms": "output"}, found.arrays | {"norms": norms})
 
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         made_up = MadeUp(TRACE, record={"can": EVERYTHING}, requests={"head": head})
         open_explorer(page, made_up, depth="head", query=2, key=0)
         rows = [text.split() for text in page.locator(f"{PANEL} .effect-norms li").all_inner_texts()]

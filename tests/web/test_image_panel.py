@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
+
 from explorer_examples import GRID, READ, picture
 from explorer_pages import browser_page, open_explorer
-from playwright.sync_api import Page
-
 from regard.messages import LANGUAGES, Language, say
 
 pytestmark = pytest.mark.web
@@ -16,7 +16,7 @@ DARKNESS = """() => {
   const context = copy.getContext("2d", { willReadFrequently: true });
   context.drawImage(document.querySelector(".image-frame canvas"), 0, 0);
   const pixels = context.getImageData(0, 0, width, height).data;
-  return Array.from({ length: width * height }, (_, i) => (pixels[4 * i] < 100 ? pixels[4 * i + 3] : -pixels[4 * i + 3]));
+  return Array.from({ length: width * height }, (_, i) => (pixels[4 * i] < 100 ? 1 : -1) * pixels[4 * i + 3]);
 }"""
 """How much each patch is darkened; negative where it is lit."""
 
@@ -27,8 +27,8 @@ def order(page: Page) -> list[int]:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_a_word_lights_the_patches_it_attends_to(lang: Language) -> None:
-    with browser_page() as page:
+def test_a_word_lights_the_patches_it_attends_to(chromium: Browser, lang: Language) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, picture(), depth="head", lang=lang)
         for word, weights in enumerate(READ):
             page.hover(f"{PANEL} .image-words button >> nth={word}")
@@ -36,11 +36,13 @@ def test_a_word_lights_the_patches_it_attends_to(lang: Language) -> None:
             assert order(page)[0] == int(np.argmax(weights))
             name = ["tree", "sun"][word]
             share = f"{100 * weights.sum():.1f}"
-            assert page.inner_text(f"{PANEL} .image-caption") == say("explorer-image-word", lang, word=name, share=share)
+            assert page.inner_text(f"{PANEL} .image-caption") == say(
+                "explorer-image-word", lang, word=name, share=share
+            )
 
 
-def test_a_patch_lists_the_words_that_attend_there() -> None:
-    with browser_page() as page:
+def test_a_patch_lists_the_words_that_attend_there(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, picture(), depth="head")
         box = page.locator(".image-frame").bounding_box()
         assert box is not None
@@ -52,8 +54,8 @@ def test_a_patch_lists_the_words_that_attend_there() -> None:
         assert listed == [["sun", "0.900"], ["tree", "0.100"]]
 
 
-def test_arrow_keys_move_from_patch_to_patch_and_from_word_to_word() -> None:
-    with browser_page() as page:
+def test_arrow_keys_move_from_patch_to_patch_and_from_word_to_word(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, picture(), depth="head")
         page.locator(".image-frame").focus()
         for key in ["ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowLeft"]:
@@ -69,8 +71,8 @@ def test_arrow_keys_move_from_patch_to_patch_and_from_word_to_word() -> None:
         assert order(page)[0] == 2
 
 
-def test_the_selected_query_lights_the_picture() -> None:
-    with browser_page() as page:
+def test_the_selected_query_lights_the_picture(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, picture(), depth="head", query=0, key=0)
         page.evaluate("view.update({ query: 1 })")
         page.wait_for_timeout(60)

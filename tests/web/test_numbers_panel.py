@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import regard
-from regard.attention_call import WeightsFromQK
 from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
 from explorer_pages import MadeUp, browser_page, open_explorer
+from regard.attention_call import WeightsFromQK
 from regard.hand_calculation.number_format import spell
 from regard.messages import LANGUAGES, Language, say
 

@@ -331,6 +331,31 @@ class Trace:
         extension_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge, rows, cols)
 
+    def widget(
+        self,
+        model: Any = None,
+        inputs: Any = None,
+        layer: int | str | None = None,
+        *,
+        sample: int = 0,
+        tokenizer: Any = None,
+        lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
+        rows: Range = None,
+        cols: Range = None,
+    ) -> Any:
+        """The explorer in a notebook: JupyterLab, VS Code, Colab, marimo. Needs `pip install 'regard[notebook]'`.
+
+        The kernel computes each zoom step exactly when it is asked for. With the `model` and the `inputs` it was called
+        with, heads can be silenced and edges cut by a click; for a LanguageModel, `inputs` is what its `see` returned.
+        Other arguments as `show`. Where scripts do not run, the output is a picture of the first head.
+        """
+        from regard.views.explorer.notebook import trace_widget
+
+        options: dict[str, Any] = {"sample": sample, "lang": lang, "scale": scale, "merge": merge}
+        return trace_widget(self, model, inputs, layer, tokenizer=tokenizer, rows=rows, cols=cols, **options)
+
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from.
 

@@ -4,18 +4,19 @@
     head(layer, head)                                the map of one head
     rectangle(layer, head, rows, cols, most)         a part of one head, exact, in at most `most` cells
     explain(layer, head, query, most)                the arithmetic of one query
+    effect(silence=…) or effect(cut=…)               how far an edit moves the next token, where a model is at hand
 
 `layer` is the index of a record among those shown, not a layer of the model. Errors are RegardErrors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
 
 from regard.axes import in_range
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, NotKeptError
 from regard.messages import LANGUAGES, Language, Listed
 from regard.records import Record
 from regard.trace.pooling import bin_size
@@ -24,6 +25,7 @@ from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
+from regard.views.explorer.effects import Effects, edit_of
 from regard.views.explorer.numbers import MOST_KEYS, ability, explained
 from regard.views.explorer.zoom import zoomed
 from regard.views.opening_head import layer_titles, opening_head, source_and_target
@@ -62,8 +64,10 @@ class TraceSource:
         merge: Merge | None = None,
         rows: Range = None,
         cols: Range = None,
+        effects: Effects | None = None,
     ) -> None:
         self.trace = trace
+        self.effects = effects
         self.lang = chosen_language(lang)
         self.scale = chosen_scale(scale)
         self.merge = _chosen_merge(merge)
@@ -167,11 +171,19 @@ class TraceSource:
         }
         return answer
 
+    def effect(self, silence: Mapping[str, int] | None = None, cut: Mapping[str, int] | None = None) -> Answer:
+        """How far silencing a head, or cutting one of its edges, moves the next token. Needs a model."""
+        if self.effects is None:
+            raise NotKeptError("effect-no-model")
+        layer, head, edge = edit_of(silence, cut)
+        record = self.whole(layer)
+        return self.effects.of(record, in_range("head", head, record.shape[1]), edge).answer()
+
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""
         record = self.records[layer]
         exact = "exact" if record.has_weights else "none"
-        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": False}
+        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": self.effects is not None}
 
     # --- choices -------------------------------------------------------------------------------------------
 
@@ -218,8 +230,3 @@ def _checked_span(name: str, span: Span, length: int) -> slice:
     if inside.start >= inside.stop:
         raise ArgumentError("source-range", name=name, start=start, stop=stop, length=length)
     return inside
-
-
-def sentence(error: RegardError) -> dict[str, Any]:
-    """An error as the front end shows it, in the place of the picture: in both languages."""
-    return {"key": error.key, "text": {lang: error.text(lang) for lang in LANGUAGES}}

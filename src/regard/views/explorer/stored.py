@@ -32,8 +32,8 @@ LEVEL = 128
 """Rows and columns of a level."""
 WIDEST_CELL, STEP = 32, 8
 """The cell size of the coarsest level, and how many times smaller that of the next is."""
-PLACES = 3
-"""Places of a head around which levels are stored."""
+PLACES, DIAGONAL = 3, 1
+"""The number of places of a head around which levels are stored; the second is the end of the diagonal."""
 
 
 def stored_answers(source: TraceSource) -> dict[str, str]:
@@ -151,7 +151,7 @@ def _levels_of(drawn: Picture) -> Iterator[Cells]:
     if drawn.high == drawn.wide == 1 or not drawn.cells.size:
         return
     seen: set[tuple[int, int, int]] = set()
-    for query, key in _strong_places(drawn):
+    for number, (query, key) in enumerate(_strong_places(drawn)):
         for size in _cell_sizes(max(drawn.high, drawn.wide)):
             rows, cols = (
                 _around(at, size * LEVEL, length)
@@ -161,7 +161,8 @@ def _levels_of(drawn: Picture) -> Iterator[Cells]:
                 continue
             seen.add((rows.start, cols.start, size))
             found = pooled_rectangle(drawn.record, drawn.sample, drawn.head, rows, cols, (LEVEL, LEVEL))
-            query, key = _strongest(found, drawn.first_key)
+            if number != DIAGONAL:
+                query, key = _strongest(found, drawn.first_key)
             yield found
 
 
@@ -181,11 +182,9 @@ def _cell_sizes(bins: int) -> Iterable[int]:
 def _strong_places(drawn: Picture) -> Iterator[tuple[int, int]]:
     """Query and key of the strongest cells beside the first key, each in a row of its own, and of the last tokens."""
     T, S = drawn.record.shape[2:]
-    cells = np.nan_to_num(drawn.cells)
-    if drawn.first_column >= 0 and cells.shape[1] > 1:
-        cells[:, drawn.first_column] = 0
+    cells = _beside(drawn.cells, drawn.first_column)
     for place in range(PLACES):
-        if place == 1:
+        if place == DIAGONAL:
             yield T - 1, S - 1
             continue
         row, column = np.unravel_index(int(cells.argmax()), cells.shape)
@@ -197,15 +196,20 @@ def _strong_places(drawn: Picture) -> Iterator[tuple[int, int]]:
 
 def _strongest(found: Cells, first_key: int) -> tuple[int, int]:
     """Query and key of the strongest cell that is not the first key's; the middle where nothing is visible."""
-    cells = np.nan_to_num(found.cells)
-    column = (first_key - found.cols.start) // found.wide
-    if 0 <= column < cells.shape[1] and cells.shape[1] > 1:
-        cells[:, column] = 0
+    cells = _beside(found.cells, (first_key - found.cols.start) // found.wide)
     row, column = np.unravel_index(int(cells.argmax()), cells.shape)
     if cells[row, column] <= 0:
         return (found.rows.start + found.rows.stop) // 2, (found.cols.start + found.cols.stop) // 2
     query = found.rows.start + int(row) * found.high + found.high // 2
     return query, found.cols.start + int(column) * found.wide + found.wide // 2
+
+
+def _beside(cells: np.ndarray, first_column: int) -> np.ndarray:
+    """Cells relative to an even share of their row, without the first key: the first queries see few keys."""
+    strong = np.nan_to_num(cells) * (cells > 0).sum(-1, keepdims=True)
+    if 0 <= first_column < cells.shape[1] and cells.shape[1] > 1:
+        strong[:, first_column] = 0
+    return strong
 
 
 def _around(at: int, size: int, length: int) -> slice:

@@ -56,19 +56,21 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-short-weighted": Message(en="× v", zh="× v"),
     "explorer-numbers-short-output": Message(en="output", zh="输出"),
     # --- numbers: the steps, as formulas and in words ---
-    "explorer-numbers-heading-vectors": Message(en="One query q, and a key k for each word", zh="一个查询 q，每个词一个键 k"),
+    "explorer-numbers-heading-vectors": Message(
+        en="One query q, and a key k for each word", zh="一个查询 q，每个词一个键 k"
+    ),
     "explorer-numbers-step-vectors": Message(
         en="“{query}” asks with its query; every word answers with its key. Both have {E} numbers.",
         zh="“{query}”用查询来提问，每个词用自己的键来应答；两者都是 {E} 个数。",
     ),
-    "explorer-numbers-heading-products": Message(
-        en="q × k: multiply dimension by dimension", zh="q × k：逐维相乘"
-    ),
+    "explorer-numbers-heading-products": Message(en="q × k: multiply dimension by dimension", zh="q × k：逐维相乘"),
     "explorer-numbers-step-products": Message(
         en="Where both numbers are large and have the same sign, the product is large: query and key agree there.",
         zh="两个数都大且符号相同，乘积就大：查询与键在这一维上相符。",
     ),
-    "explorer-numbers-heading-scores": Message(en="q · k: add the products to one score", zh="q · k：把乘积相加，得到得分"),
+    "explorer-numbers-heading-scores": Message(
+        en="q · k: add the products to one score", zh="q · k：把乘积相加，得到得分"
+    ),
     "explorer-numbers-step-scores": Message(
         en="The dot product says how well query and key match.", zh="这就是点积：查询与键越相配，它越大。"
     ),
@@ -81,9 +83,12 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-step-scaled-given": Message(
         en="Multiply every score by the model's own scale, {scale}.", zh="每个得分都乘以模型自己的缩放系数 {scale}。"
     ),
-    "explorer-numbers-heading-capped": Message(en="{cap} · tanh(score / {cap}): softcap", zh="{cap} · tanh(得分 / {cap})：限幅"),
+    "explorer-numbers-heading-capped": Message(
+        en="{cap} · tanh(score / {cap}): softcap", zh="{cap} · tanh(得分 / {cap})：限幅"
+    ),
     "explorer-numbers-step-capped": Message(
-        en="Softcapping keeps every score between −{cap} and {cap}.", zh="限幅（softcap）使每个得分都在 −{cap} 与 {cap} 之间。"
+        en="Softcapping keeps every score between −{cap} and {cap}.",
+        zh="限幅（softcap）使每个得分都在 −{cap} 与 {cap} 之间。",
     ),
     "explorer-numbers-heading-biased": Message(en="+ bias", zh="+ 偏置"),
     "explorer-numbers-step-biased": Message(
@@ -95,7 +100,9 @@ MESSAGES: dict[str, Message] = {
         en="Where a key is masked, the score becomes −∞, so that its weight is exactly 0.",
         zh="被屏蔽的键，得分改为 −∞，这样它的权重恰好是 0。",
     ),
-    "explorer-numbers-heading-shifted": Message(en="Subtract the largest score, {largest}", zh="减去最大的得分 {largest}"),
+    "explorer-numbers-heading-shifted": Message(
+        en="Subtract the largest score, {largest}", zh="减去最大的得分 {largest}"
+    ),
     "explorer-numbers-step-shifted": Message(
         en="The weights stay the same, and no exponential overflows.", zh="权重不变，而指数运算不会溢出。"
     ),
@@ -105,9 +112,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-numbers-heading-sums": Message(en="Add up the powers", zh="把幂加起来"),
     "explorer-numbers-step-sums": Message(
-        en="Their sum turns the powers into shares of 1 in the next step.", zh="下一步用这个和，把幂变成总和为 1 的份额。"
+        en="Their sum turns the powers into shares of 1 in the next step.",
+        zh="下一步用这个和，把幂变成总和为 1 的份额。",
     ),
-    "explorer-numbers-heading-weights": Message(en="Divide by the sum: the attention weights", zh="除以总和：得到注意力权重"),
+    "explorer-numbers-heading-weights": Message(
+        en="Divide by the sum: the attention weights", zh="除以总和：得到注意力权重"
+    ),
     "explorer-numbers-step-weights": Message(
         en="These are the weights that the map shows. All of them together make 1.",
         zh="这就是热力图上显示的权重，全部加起来等于 1。",
@@ -138,7 +148,8 @@ MESSAGES: dict[str, Message] = {
         zh="{query} → {key}：{left} 为 {one}，{right} 为 {two}，相差 {by}",
     ),
     "explorer-compare-moved": Message(
-        en="On average, {share} % of a query's attention goes to other keys.", zh="平均而言，每个查询有 {share}% 的注意力落在不同的键上。"
+        en="On average, {share} % of a query's attention goes to other keys.",
+        zh="平均而言，每个查询有 {share}% 的注意力落在不同的键上。",
     ),
     "explorer-compare-largest": Message(en="Largest differences", zh="差别最大的地方"),
     "explorer-compare-sizes": Message(
@@ -149,7 +160,9 @@ MESSAGES: dict[str, Message] = {
     "explorer-generation-title": Message(en="Written token by token", zh="逐个词元生成"),
     "explorer-generation-step": Message(en="Written token", zh="写出的词元"),
     "explorer-generation-place": Message(en="{at} of {count}", zh="第 {at} 个，共 {count} 个"),
-    "explorer-generation-value": Message(en="token {at} of {count}: {token}", zh="第 {at} 个词元，共 {count} 个：{token}"),
+    "explorer-generation-value": Message(
+        en="token {at} of {count}: {token}", zh="第 {at} 个词元，共 {count} 个：{token}"
+    ),
     "explorer-generation-play": Message(en="Play", zh="播放"),
     "explorer-generation-stop": Message(en="Stop", zh="停止"),
     "explorer-generation-next": Message(en="Next", zh="下一个"),
@@ -176,9 +189,7 @@ MESSAGES: dict[str, Message] = {
         en="Point at a word: the picture is lit where it looks. Point at the picture: the words that look there.",
         zh="指向一个词，它看的地方就会亮起；指向图像的一块，就列出看这里的词。",
     ),
-    "explorer-image-keys": Message(
-        en="Picture; arrow keys move from patch to patch.", zh="图像；用方向键逐块移动。"
-    ),
+    "explorer-image-keys": Message(en="Picture; arrow keys move from patch to patch.", zh="图像；用方向键逐块移动。"),
     "explorer-image-word": Message(
         en="“{word}” gives {share} % of its attention to the picture.", zh="“{word}”把 {share}% 的注意力给了这幅图像。"
     ),
@@ -205,12 +216,15 @@ MESSAGES: dict[str, Message] = {
     "explorer-effect-without": Message(en="The next token without {what}", zh="去掉 {what} 之后的下一个词元"),
     "explorer-effect-bars": Message(en="Line: before. Bar: after.", zh="竖线：之前；条形：之后。"),
     "explorer-effect-little": Message(
-        en="nats between the two predictions: it hardly mattered here.", zh="nat（两次预测的 KL 散度）：在这里几乎不起作用。"
+        en="nats between the two predictions: it hardly mattered here.",
+        zh="nat（两次预测的 KL 散度）：在这里几乎不起作用。",
     ),
     "explorer-effect-much": Message(
         en="nats between the two predictions: the prediction changed.", zh="nat（两次预测的 KL 散度）：预测改变了。"
     ),
-    "explorer-effect-norms": Message(en="What “{query}” takes: weight × ‖v W_o‖", zh="“{query}”取得的内容：权重 × ‖v W_o‖"),
+    "explorer-effect-norms": Message(
+        en="What “{query}” takes: weight × ‖v W_o‖", zh="“{query}”取得的内容：权重 × ‖v W_o‖"
+    ),
     "explorer-effect-value": Message(en="What “{query}” takes: weight × ‖v‖", zh="“{query}”取得的内容：权重 × ‖v‖"),
     "explorer-effect-norms-hint": Message(
         en="Bar: weight × length of the vector. Line: the weight alone.", zh="条形：权重 × 向量长度；竖线：只看权重。"

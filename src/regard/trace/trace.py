@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from regard.trace.comparison import Comparison
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
@@ -235,6 +236,16 @@ class Trace:
         from regard.trace.measures.per_head import value_weighted
 
         return self._part(value_weighted(record) for record in self)
+
+    def compare(self, other: "Trace", sample: int = 0) -> "Comparison":
+        """How far each head's attention differs in another Trace, aligned by tokens; prints as a table.
+
+        Two texts, two models, or two checkpoints of one: with the same number of records and heads.
+        `compare(other).html("difference.html")` and `.widget()` show both sides and their difference.
+        """
+        from regard.trace.comparison import Comparison
+
+        return Comparison(self, other, sample)
 
     def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
         """What to draw: for "mean", the only head of records that hold the mean."""

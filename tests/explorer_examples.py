@@ -6,8 +6,8 @@ import zlib
 from typing import Any
 
 import numpy as np
-from explorer_pages import MadeUp, explain_answer
 
+from explorer_pages import MadeUp, explain_answer
 from regard import Trace
 from regard.hand_calculation.calculation import Calculation, calculate
 from regard.views.explorer.answers import Answer
@@ -17,7 +17,7 @@ WORDS = ["the", "cat", "sat"]
 Q = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.5]])
 V = np.array([[10.0, 0.0], [0.0, 20.0], [30.0, 5.0]])
-TEXT = "the cat sat on the mat because it was tired and the dog had left the warm mat to it".split()
+TEXT = "the cat sat on the mat because it was tired and the dog had left the warm mat to it".split()  # noqa: SIM905
 
 
 def calculated(q: np.ndarray, k: np.ndarray, v: np.ndarray, words: list[str], *more: np.ndarray) -> MadeUp:
@@ -43,7 +43,7 @@ def wide_head(E: int = 64) -> tuple[MadeUp, Calculation]:
     return calculated(q, k, v, TEXT, draw.normal(size=(n, E))), calculation
 
 
-SOURCE = "the weather is nice".split()
+SOURCE = ["the", "weather", "is", "nice"]
 TARGET = ["<s>", "今天", "天气", "很", "好", "</s>"]
 ALIGNED = [0, 1, 2, 3, 3]
 
@@ -64,7 +64,7 @@ def translation() -> MadeUp:
 
 def continuation() -> MadeUp:
     """A language model that continues a prompt of three tokens."""
-    words = "once upon a time there was".split()
+    words = ["once", "upon", "a", "time", "there", "was"]
     weights = np.tril(np.ones((5, 5)))
     generation = {"prompt": 3, "tokens": words, "candidates": None, "beams": None}
     trace = Trace.from_weights((weights / weights.sum(1, keepdims=True))[None], words[:-1])
@@ -100,4 +100,6 @@ def png(width: int, height: int) -> str:
 
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     body = chunk(b"IDAT", zlib.compress(row * height))
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + body + chunk(b"IEND", b"")).decode()
+    return (
+        "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + body + chunk(b"IEND", b"")).decode()
+    )

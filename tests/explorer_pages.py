@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from browsing import LOCAL, settled
+from playwright.sync_api import Browser, Page
 
 from regard import Trace
 from regard.errors import RegardError
@@ -41,7 +42,6 @@ const source = Object.fromEntries(names.map((ask) => [ask, async (request = {}) 
 window.spell = spell;
 mount(document.getElementById("regard"), source, window.mountOptions).then((view) => { window.view = view; });
 """
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 Answering = Callable[[dict[str, Any]], Answer]
 
 
@@ -80,19 +80,17 @@ def joined_script() -> str:
 
 
 @contextmanager
-def browser_page(width: int = 1180, height: int = 900, **options: Any) -> Iterator[Page]:
-    """A page of a headless Chromium. What the console says, and every request, fails the test."""
-    with sync_playwright() as started:
-        path = shutil.which("chromium") or "/usr/bin/chromium"
-        browser = started.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_context(viewport={"width": width, "height": height}, **options).new_page()
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
-        yield page
-        browser.close()
-    assert said == []
+def browser_page(chromium: Browser, width: int = 1180, height: int = 900, **options: Any) -> Iterator[Page]:
+    """An empty page. Console output, an error or a request fails the test at the end."""
+    context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+    page = context.new_page()
+    found: list[str] = []
+    page.on("console", lambda message: found.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: found.append(f"error: {error}"))
+    page.on("request", lambda request: None if request.url.startswith(LOCAL) else found.append(request.url))
+    yield page
+    context.close()
+    assert not found
 
 
 def open_explorer(page: Page, made_up: MadeUp, **state: Any) -> None:
@@ -113,7 +111,7 @@ def open_explorer(page: Page, made_up: MadeUp, **state: Any) -> None:
         f"<script>window.mountOptions = {json.dumps(options)}</script><script type='module'>{joined_script()}</script>"
     )
     page.wait_for_function("window.view")
-    page.wait_for_timeout(100)
+    settled(page)
 
 
 def explain_answer(q: Any, k: Any, v: Any, mask: Any, request: dict[str, Any], words: list[str]) -> Answer:

@@ -5,11 +5,12 @@ import struct
 
 import numpy as np
 import pytest
-from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
-from explorer_pages import MadeUp, browser_page, open_explorer
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 import regard
+from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
+from explorer_pages import MadeUp, browser_page, open_explorer
+from regard.attention_call import WeightsFromQK
 from regard.hand_calculation.number_format import spell
 from regard.messages import LANGUAGES, Language, say
 
@@ -38,12 +39,12 @@ def heading(page: Page) -> str:
     return page.inner_text(f"{PANEL} h3")
 
 
-def test_numbers_are_written_as_python_writes_them() -> None:
+def test_numbers_are_written_as_python_writes_them(chromium: Browser) -> None:
     draw = random.Random(0)
     bits = [struct.unpack("<d", draw.randbytes(8))[0] for _ in range(300)]
     values = [0.0, -0.0, 1.0, 0.5, 2 / 3, 16.04447, 0.99999, 3e-7, 0.1, 1e6, 999999.99999, float("inf"), float("nan")]
     values += [j / 32 for j in range(-64, 64)] + [draw.gauss(0, 3) for _ in range(300)] + bits
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers")
         texts = page.evaluate("(texts) => texts.map((text) => spell(Number(text)))", [js_number(x) for x in values])
     assert [shown(text) for text in texts] == [spell(x) for x in values]
@@ -54,12 +55,12 @@ def js_number(x: float) -> str:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_space_walks_through_the_calculation_of_explain(lang: Language) -> None:
+def test_space_walks_through_the_calculation_of_explain(chromium: Browser, lang: Language) -> None:
     mask = np.tril(np.ones((3, 3), bool))
     steps = regard.explain(Q, K, V, mask)
     query = 1
     names = {"scores": "scores", "scaled": "scaled", "masked": "masked", "shifted": "shifted", "powers": "powers"}
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=query, lang=lang)
         assert heading(page) == say("explorer-numbers-heading-vectors", lang)
         page.locator(f"{PANEL} td[tabindex='0']").focus()
@@ -74,7 +75,9 @@ def test_space_walks_through_the_calculation_of_explain(lang: Language) -> None:
             assert column(page, name) == [[spell(x)] for x in steps[key].values[query]], name
         assert column(page, "k") == [[spell(x) for x in row] for row in K]
         assert column(page, "products") == [[spell(x) for x in row] for row in K * Q[query]]
-        assert column(page, "weighted") == [[spell(x) for x in w * v] for w, v in zip(steps.weights[query], V, strict=True)]
+        assert column(page, "weighted") == [
+            [spell(x) for x in w * v] for w, v in zip(steps.weights[query], V, strict=True)
+        ]
         assert total(page, "powers") == [spell(float(steps["sums"].values[query, 0]))]
         assert total(page, "weighted") == [spell(x) for x in steps.output[query]]
         page.keyboard.press("Shift+Space")
@@ -82,8 +85,8 @@ def test_space_walks_through_the_calculation_of_explain(lang: Language) -> None:
         assert heading(page) == titles[-2]
 
 
-def test_columns_appear_with_their_step() -> None:
-    with browser_page() as page:
+def test_columns_appear_with_their_step(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         visible = f"{PANEL} thead th:visible"
         assert page.locator(visible).count() == 2
@@ -98,15 +101,12 @@ def test_columns_appear_with_their_step() -> None:
 
 def lit(page: Page) -> set[str]:
     """The cells from which the current cell was computed."""
-    return set(
-        page.evaluate(
-            "[...document.querySelectorAll('.numbers-panel td.lit')].map((cell) => `${cell.dataset.column} ${cell.dataset.row}`)"
-        )
-    )
+    cells = page.locator(f"{PANEL} td.lit").all()
+    return {f"{cell.get_attribute('data-column')} {cell.get_attribute('data-row')}" for cell in cells}
 
 
-def test_a_cell_lights_the_cells_it_came_from() -> None:
-    with browser_page() as page:
+def test_a_cell_lights_the_cells_it_came_from(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2, numbersStep=9)
         page.hover(f"{PANEL} td[data-column=weights][data-row='1']")
         assert lit(page) == {"powers 1", "powers total"}
@@ -120,8 +120,8 @@ def test_a_cell_lights_the_cells_it_came_from() -> None:
         assert shown(page.inner_text(".numbers-readout .formula")) == "1·1 + 1·0.5 = 1.5"
 
 
-def test_arrow_keys_move_through_vectors_and_cells() -> None:
-    with browser_page() as page:
+def test_arrow_keys_move_through_vectors_and_cells(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2, numbersStep=2)
 
         def press(key: str) -> str:
@@ -145,8 +145,8 @@ Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text)
 """A page without an address has no clipboard."""
 
 
-def test_the_code_is_copied_and_gives_the_same_output(capsys: pytest.CaptureFixture[str]) -> None:
-    with browser_page() as page:
+def test_the_code_is_copied_and_gives_the_same_output(chromium: Browser, capsys: pytest.CaptureFixture[str]) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         page.evaluate(CLIPBOARD)
         page.click("text=Copy as NumPy")
@@ -158,8 +158,8 @@ def test_the_code_is_copied_and_gives_the_same_output(capsys: pytest.CaptureFixt
     np.testing.assert_array_equal(namespace["output"][0], regard.explain(Q[2:], K, V).output[0])
 
 
-def test_without_a_clipboard_the_code_is_shown_and_selected() -> None:
-    with browser_page() as page:
+def test_without_a_clipboard_the_code_is_shown_and_selected(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         page.click("text=Copy as NumPy")
         page.wait_for_timeout(50)
@@ -167,9 +167,9 @@ def test_without_a_clipboard_the_code_is_shown_and_selected() -> None:
         assert page.evaluate("String(getSelection())").startswith("import numpy as np")
 
 
-def test_a_wide_head_shows_strips_and_the_numbers_of_one_dimension() -> None:
+def test_a_wide_head_shows_strips_and_the_numbers_of_one_dimension(chromium: Browser) -> None:
     made_up, c = wide_head()
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="numbers", numbersStep=1)
         query = len(TEXT) - 1
         assert page.locator(f"{PANEL} td[data-column=k] svg").count() == 13  # q and the twelve most relevant keys
@@ -189,18 +189,36 @@ def test_a_wide_head_shows_strips_and_the_numbers_of_one_dimension() -> None:
         assert spell(c.output[query, np.argmax(np.abs(c.output[query]))]) in shown(page.inner_text(".numbers-readout"))
 
 
+def test_a_head_of_the_bundled_translator_shows_the_numbers_of_explain(chromium: Browser) -> None:
+    trace = regard.load("translator").see("The weather is nice today.").trace
+    layer = next(at for at, record in enumerate(trace) if record.kind == "cross")
+    exact = trace[layer].exact
+    assert isinstance(exact, WeightsFromQK)
+    q, k, v = (np.asarray(x, np.float64)[0, 1] for x in (exact.q, exact.k, exact.v))
+    steps = regard.explain(q, k, v)
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(trace), depth="numbers", layer=layer, head=1, query=2, numbersStep=20)
+        keys = np.sort(np.argsort(-steps.weights[2], kind="stable")[:12])
+        for name, key in {"scores": "scores", "scaled": "scaled", "powers": "powers", "weights": "weights"}.items():
+            assert column(page, name) == [[spell(x)] for x in steps[key].values[2, keys]], name
+        assert total(page, "powers") == [spell(float(steps["sums"].values[2, 0]))]
+        at = int(np.argmax(np.abs(steps.output[2])))
+        assert f"[{at}]" in page.inner_text(".numbers-readout")
+        assert shown(page.inner_text(".numbers-readout")).endswith(f"= {spell(steps.output[2, at])}")
+
+
 @pytest.mark.parametrize("step", range(10))
-def test_every_step_fits_a_narrow_screen(step: int) -> None:
+def test_every_step_fits_a_narrow_screen(chromium: Browser, step: int) -> None:
     made_up, _ = wide_head(128)
-    with browser_page(320, 700) as page:
+    with browser_page(chromium, 320, 700) as page:
         open_explorer(page, made_up, depth="numbers", numbersStep=step)
         assert page.evaluate("document.documentElement.scrollWidth") == 320
         scroll = page.locator(".numbers-scroll")
         assert scroll.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
 
 
-def test_the_query_can_be_chosen() -> None:
-    with browser_page() as page:
+def test_the_query_can_be_chosen(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         page.select_option(f"{PANEL} select", "0")
         page.wait_for_timeout(100)
@@ -208,8 +226,8 @@ def test_the_query_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_a_step_is_announced_in_words(lang: Language) -> None:
-    with browser_page() as page:
+def test_a_step_is_announced_in_words(chromium: Browser, lang: Language) -> None:
+    with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2, lang=lang)
         page.click(f"text={say('explorer-numbers-next', lang)}")
         page.wait_for_timeout(300)
@@ -218,10 +236,10 @@ def test_a_step_is_announced_in_words(lang: Language) -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_without_q_and_k_one_sentence_says_what_to_do(lang: Language) -> None:
+def test_without_q_and_k_one_sentence_says_what_to_do(chromium: Browser, lang: Language) -> None:
     trace = regard.Trace.from_weights(np.eye(3)[None], WORDS)
     none = {"rectangle": "none", "explain": "none", "effect": False}
-    with browser_page() as page:
+    with browser_page(chromium) as page:
         open_explorer(page, MadeUp(trace, record={"can": none}), depth="numbers", lang=lang)
         assert page.inner_text(f"{PANEL} .problem") == say("explorer-numbers-not-kept", lang)
         assert page.locator(f"{PANEL} table").count() == 0

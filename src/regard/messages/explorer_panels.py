@@ -12,7 +12,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-hint": Message(
         en="Space: next step, Shift + Space: back. Arrow keys move between the numbers, Ctrl + arrow keys past a "
         "vector. A cell lights the cells it was computed from.",
-        zh="空格键：下一步；Shift + 空格键：上一步。方向键在数字间移动，按住 Ctrl 跳过整个向量。选中一格，算出它的各格会亮起。",
+        zh="空格键：下一步；Shift + 空格键：上一步。方向键在数字间移动，按住 Ctrl 跳过整个向量。"
+        "选中一格，算出它的各格会亮起。",
     ),
     "explorer-numbers-copy": Message(en="Copy as NumPy", zh="复制为 NumPy 代码"),
     "explorer-numbers-copied": Message(en="Copied", zh="已复制"),
@@ -76,7 +77,8 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-numbers-heading-scaled": Message(en="÷ √{E}: scale", zh="÷ √{E}：缩放"),
     "explorer-numbers-step-scaled": Message(
-        en="Divide every score by √{E} = {root}: otherwise wide vectors give large scores, and softmax selects one key.",
+        en="Divide every score by √{E} = {root}: otherwise wide vectors give large scores, and softmax selects "
+        "one key.",
         zh="每个得分都除以 √{E} = {root}：否则向量越宽得分越大，softmax 几乎只选中一个键。",
     ),
     "explorer-numbers-heading-scaled-given": Message(en="× {scale}: scale", zh="× {scale}：缩放"),

@@ -20,12 +20,14 @@ const TERMS = 4;
 
 /** The calculation of an `explain` answer. @param {Answer} answer @returns {Arithmetic} */
 export function arithmeticOf({ about, arrays }) {
-  const { E } = about, largest = about.largest ?? -Infinity, { q, k, dots, scaled, capped, bias, visible, masked, exps, sum, weights, v, output } =
-    /** @type {Record<string, Float64Array>} */ (/** @type {unknown} */ (arrays));
+  const { E, softcap = null } = about, doubles = (/** @type {string} */ name) => (arrays[name] ? Float64Array.from(arrays[name]) : null);
+  const { dots, scaled, bias, visible, masked, exps, sum, weights } = /** @type {Record<string, Float64Array>} */ (/** @type {unknown} */ (arrays));
+  const [q, k] = /** @type {Float64Array[]} */ ([doubles("q"), doubles("k")]), v = doubles("v"), output = doubles("output");
+  const largest = about.largest ?? (masked.some(Number.isNaN) ? NaN : -Infinity);
   /** @type {Arithmetic} */
   const all = {
     E, q, largest, visible, names: about.labels.keys, query: about.labels.query, scale: about.scale ?? null,
-    softcap: about.softcap ?? null, rest: about.rest ?? { keys: 0, weight: 0, reason: "" }, columns: new Map(), steps: [],
+    softcap, rest: about.rest ?? { keys: 0, weight: 0, reason: "" }, columns: new Map(), steps: [],
   };
   const add = (/** @type {string} */ id, /** @type {Float64Array} */ values, width = 0, step = id) => {
     const column = { id, values, vector: width > 0, width: width || 1, total: null };
@@ -37,7 +39,7 @@ export function arithmeticOf({ about, arrays }) {
   add("products", k.map((x, i) => x * q[i % E]), E);
   add("scores", dots);
   let last = add("scaled", scaled);
-  if (capped) last = add("capped", capped);
+  if (softcap !== null) last = add("capped", scaled.map((x) => softcap * Math.tanh(x / softcap)));
   if (bias) last = add("biased", last.values.map((x, i) => x + bias[i]));
   if (Array.from(visible).some((seen) => !seen)) last = add("masked", masked);
   last.total = { id: "largest", values: Float64Array.of(largest) };

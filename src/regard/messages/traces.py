@@ -142,12 +142,6 @@ MESSAGES: dict[str, Message] = {
         zh="{rows} 行 × {cols} 列在宽 {width} 列的终端里画不下，这里最多 {high} × {wide}；"
         "请缩小 rows= 和 cols=，加大 width=，或改用 trace.plot()、trace.html()",
     ),
-    "part-page": Message(
-        en="{heads} heads of {rows} rows × {cols} cols are too much for one page, which holds {most} × {most} of each; "
-        "choose one layer=, or give a smaller rows= and cols=",
-        zh="{heads} 个头，各 {rows} 行 × {cols} 列，一个网页放不下：每个头最多 {most} × {most}；"
-        "请用 layer= 选一层，或缩小 rows= 和 cols=",
-    ),
     "part-merged": Message(
         en="merge={merge!r} does not go with rows= and cols=, which count tokens; merge first and cut then: "
         "trace.merged({merge!r}).show(rows=...)",

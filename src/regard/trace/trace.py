@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from regard.trace.comparison import Comparison
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
@@ -236,6 +237,16 @@ class Trace:
 
         return self._part(value_weighted(record) for record in self)
 
+    def compare(self, other: "Trace", sample: int = 0) -> "Comparison":
+        """How far each head's attention differs in another Trace, aligned by tokens; prints as a table.
+
+        Two texts, two models, or two checkpoints of one: with the same number of records and heads.
+        `compare(other).html("difference.html")` and `.widget()` show both sides and their difference.
+        """
+        from regard.trace.comparison import Comparison
+
+        return Comparison(self, other, sample)
+
     def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
         """What to draw: for "mean", the only head of records that hold the mean."""
         if not isinstance(head, str) or head != "mean":  # an array of heads compares one by one
@@ -322,11 +333,12 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Write one self-contained HTML page: all layers and heads of a sample, or one layer.
+        """Write the explorer as one self-contained HTML file: all layers and heads of a sample, or one layer.
 
-        `rows` and `cols` as for `show`: the exact weights of that part of the text.
+        The file loads nothing and works offline, at most 5 MB for a layer of 12 heads at any length: of a long text it
+        holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`.
         """
-        from regard.views.page import write_page
+        from regard.views.explorer.page import write_page
 
         extension_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge, rows, cols)

@@ -6,7 +6,7 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see quick test test-web test-slow test-long test-faults test-hostile test-minilm test-gpu check format bench \
+.PHONY: see quick test test-web test-slow test-long test-faults test-hostile test-minilm test-gpu check check-js format bench \
         bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
@@ -19,7 +19,10 @@ quick: $(VENV)/.test              ## some tests of every package, in a minute
 	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
 
 test-web: $(VENV)/.test           ## the page in a real browser: Chromium, a system package
-	$(BIN)/python -m pytest -m web tests/unit/views
+	$(BIN)/python -m pytest -m web tests/web tests/unit/views
+
+check-js:                         ## the types of the front end, by TypeScript from npm
+	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
 	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"

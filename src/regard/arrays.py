@@ -4,6 +4,7 @@ A tensor can only be passed in when torch is already imported, so checking `sys.
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,3 +53,10 @@ def convert_like(x: Array, like: Array | None) -> Array:
     # A copy in native byte order: torch refuses negative strides and other orders, and warns about read-only memory.
     x = np.asarray(x)
     return torch.as_tensor(x.astype(x.dtype.newbyteorder("=")), device=like.device)
+
+
+def concatenated(parts: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays of one kind joined along an axis."""
+    if not is_tensor(parts[0]):
+        return np.concatenate(parts, axis)
+    return sys.modules["torch"].cat(tuple(parts), axis)

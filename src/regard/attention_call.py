@@ -4,7 +4,7 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Protocol, get_args
 
@@ -69,6 +69,7 @@ class WeightsFromQK(ExactWeights):
 
     lead      the caller's axes before T and S, to which `mask` applies; `bound` is the mask of T queries and S keys
     compute   the function of the backend
+    v         B G S Ev, where `See(v=True)` requests it; the weights do not depend on it
     """
 
     q: Array
@@ -81,6 +82,7 @@ class WeightsFromQK(ExactWeights):
     bound: BoundMask | None = None
     bias: Array | None = None
     softcap: float | None = None
+    v: Array | None = None
 
     def block(self, rows: slice, cols: slice) -> Array:
         options: dict[str, Any] = {"bound": self.bound, "bias": self.bias, "softcap": self.softcap}
@@ -88,9 +90,27 @@ class WeightsFromQK(ExactWeights):
         call = AttentionCall(self.q, self.k, self.k[..., :0], self.scale, **options)
         return self.compute(call, self.lse, rows, cols)
 
+    def of_head(self, sample: int, head: int) -> "WeightsFromQK":
+        b, h = slice(sample, sample + 1), slice(head, head + 1)
+        group = head // (self.q.shape[1] // self.k.shape[1])
+        bias = self.bias
+        if bias is not None:  # axes of size 1 broadcast
+            bias = bias[b if bias.shape[0] > 1 else slice(1), h if bias.shape[1] > 1 else slice(1)]
+        return replace(
+            self,
+            q=self.q[b, h],
+            k=self.k[b, group : group + 1],
+            lse=self.lse[b, h],
+            v=None if self.v is None else self.v[b, group : group + 1],
+            bound=None if self.bound is None else self.bound.only(sample, head),
+            bias=None
+            if bias is None
+            else bias[b if bias.shape[0] > 1 else slice(1), h if bias.shape[1] > 1 else slice(1)],
+        )
+
     @property
     def arrays(self) -> tuple[Array, ...]:
-        return (self.q, self.k, self.lse) if self.bias is None else (self.q, self.k, self.lse, self.bias)
+        return tuple(array for array in (self.q, self.k, self.lse, self.bias, self.v) if array is not None)
 
     @property
     def known_mask(self) -> KnownMask | None:

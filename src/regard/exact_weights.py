@@ -42,6 +42,10 @@ class ExactWeights(ABC):
     def block(self, rows: slice, cols: slice) -> Array:
         """The weights of rows × cols, B H rows cols; both slices have a start and a stop inside the matrix."""
 
+    def of_head(self, sample: int, head: int) -> "ExactWeights":
+        """The weights of one head of one sample, 1 1 T S, computed without the others where that is possible."""
+        return SelectedHead(self, sample, head)
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         """The arrays that are held in memory for these weights."""
@@ -64,6 +68,30 @@ class WeightsArray(ExactWeights):
     def block(self, rows: slice, cols: slice) -> Array:
         return self.weights[..., rows, cols]
 
+    def of_head(self, sample: int, head: int) -> ExactWeights:
+        return WeightsArray(self.weights[sample : sample + 1, head : head + 1])
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         return (self.weights,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SelectedHead(ExactWeights):
+    """One head of one sample, selected after the weights of all are computed."""
+
+    every: ExactWeights
+    sample: int
+    head: int
+
+    @property
+    def lse(self) -> Array | None:  # type: ignore[override]
+        whole = self.every.lse
+        return None if whole is None else whole[self.sample : self.sample + 1, self.head : self.head + 1]
+
+    def block(self, rows: slice, cols: slice) -> Array:
+        return self.every.block(rows, cols)[self.sample : self.sample + 1, self.head : self.head + 1]
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.every.arrays

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, is_integer
+from regard.arrays import Array, concatenated, is_integer
 from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights
@@ -42,6 +42,7 @@ class See:
     distance  the share of attention by the distance between query and key
     values    the norm of the vector that each key contributes: ‖v W_o‖ where the projection is known, else ‖v‖
     qk        keep q and k, so that any rectangle of exact weights can be computed later
+    v         with qk, keep v too, so that the output of a query can be shown with the weights it is made of
 
     How it is computed:
 
@@ -63,6 +64,7 @@ class See:
     distance: bool = False
     values: bool = False
     qk: bool = False
+    v: bool = False
     fused: bool = False
     differentiable: bool = False
 
@@ -75,6 +77,8 @@ class See:
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise ArgumentError("see-switch", name=name, value=value)
+        if self.v and not self.qk:
+            raise ArgumentError("see-v-alone")
 
     @property
     def is_empty(self) -> bool:
@@ -244,19 +248,24 @@ class Record:
             slice(chosen[axis], chosen[axis] + 1) if axis in chosen else plain_slice(part, length)  # type: ignore[arg-type]
             for axis, part, length in ((-2, rows, T), (-1, cols, S))
         )
-        found = self._rectangle(high, wide)
+        found = self._rectangle(high, wide, chosen.get(-3))
         for axis in chosen:  # the last axis first, so that the others keep their numbers
-            found = found[(slice(None),) * (4 + axis) + (chosen[axis] if axis == -3 else 0,)]
+            found = found[(slice(None),) * (4 + axis) + (0,)]
         return found
 
-    def _rectangle(self, rows: slice, cols: slice) -> Array:
+    def _rectangle(self, rows: slice, cols: slice, head: int | None = None) -> Array:
+        """The weights of all heads, or of one without computing the others; B H rows cols."""
+        B, H = self.shape[:2]
         if self.exact is not None:
-            shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
+            shape = (B, H if head is None else 1, rows.stop - rows.start, cols.stop - cols.start)
             if prod(shape) > CHECK_MEMORY_FROM:
                 require_bytes(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
-            return self.exact.block(rows, cols)
+            if head is None or H == 1 or not B:
+                return self.exact.block(rows, cols)[:, : 1 if head is not None else H]
+            return concatenated([self.exact.of_head(sample, head).block(rows, cols) for sample in range(B)])
         if self.map is not None and self.map_is_exact:
-            return self.map[..., rows, cols]
+            heads = slice(None) if head is None else slice(head, head + 1)
+            return self.map[:, heads, rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
     def _free_on_gpu(self) -> int | None:

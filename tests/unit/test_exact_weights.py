@@ -1,5 +1,6 @@
 """Each kind of exact weights gives the rectangles of the whole matrix, and says what it knows of the mask."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,3 +61,30 @@ def test_no_mask_is_known_to_mask_nothing() -> None:
     seen = KnownMask(None, (1, 1)).bind(2, 3).block(slice(0, 2), slice(0, 3))
     assert np.all(seen)
     assert WeightsArray(np.ones((1, 1, 2, 3))).known_mask is None
+
+
+@pytest.mark.parametrize("make", [lambda record: record, mean_of_heads, value_weighted], ids=["q k", "mean", "values"])
+@pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.from_keep(np.array([[1, 1, 1, 1, 0, 0], [1] * 6]))])
+def test_one_head_is_part_of_all(make: Any, mask: Mask | None) -> None:
+    record = make(recorded(mask=mask))
+    whole = record.weights()
+    for exact in (record.exact, WeightsArray(whole)):
+        for sample, head in np.ndindex(*record.shape[:2]):
+            one = exact.of_head(sample, head).block(ROWS, COLS)
+            assert one.shape == (1, 1, 3, 3)
+            np.testing.assert_allclose(one[0, 0], whole[sample, head, ROWS, COLS], atol=1e-12)
+
+
+def test_weights_of_one_head_compute_no_other() -> None:
+    record = recorded(mask=Mask.causal())
+    exact = record.exact
+    assert isinstance(exact, WeightsFromQK)
+    shapes = []
+
+    def compute(call: Any, lse: Any, rows: slice, cols: slice) -> Any:
+        shapes.append(call.q.shape[:2])
+        return exact.compute(call, lse, rows, cols)
+
+    counted = record.changed(exact=replace(exact, compute=compute))
+    np.testing.assert_allclose(counted.weights(rows=2, head=-1), record.weights()[:, -1, 2], atol=1e-12)
+    assert shapes == [(1, 1), (1, 1)]  # once for each sample

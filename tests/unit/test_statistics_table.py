@@ -24,7 +24,7 @@ EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, dist
 def test_every_statistic_is_a_field() -> None:
     assert {one.name for one in STATISTICS} <= {field.name for field in fields(Record)}
     assert {one.name for one in STATISTICS if one.computed} == set(Statistics._fields)
-    assert {field.name for field in fields(See)} == {*REQUESTS, "qk", "fused", "differentiable"}
+    assert {field.name for field in fields(See)} == {*REQUESTS, "qk", "v", "fused", "differentiable"}
     assert len(set(REQUESTS)) == len(REQUESTS)
 
 

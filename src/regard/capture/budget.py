@@ -56,7 +56,7 @@ class Budget:
         modules_of_type = max(1, self._per_type[type(module)])
         share = self._left // (modules_of_type - self._calls[type(module)] % modules_of_type)
         self._calls[type(module)] += 1
-        exact = _bytes_of_exact(captured) if self._see.qk else 0
+        exact = _bytes_of_exact(captured, self._see.v) if self._see.qk else 0
         need = bytes_of(self._see, sizes) + exact
         self._wanted += need
         if need <= share:
@@ -127,12 +127,13 @@ def in_bytes(budget: Any, beside: Tensor | None = None) -> int:
     return int(float(match[1]) * (2 ** (10 * list(_UNITS.values()).index(unit)) if match[3] else unit))
 
 
-def _bytes_of_exact(captured: CapturedCall | CapturedWeights) -> int:
-    """The bytes that must be kept to compute exact weights later."""
+def _bytes_of_exact(captured: CapturedCall | CapturedWeights, v: bool) -> int:
+    """The bytes that must be kept to compute exact weights later, and with `v` the output."""
     if isinstance(captured, CapturedWeights):
         return _bytes(captured.weights)
     rule = None if captured.mask is None else captured.mask.rule
-    parts = (captured.q, captured.k, captured.bias, rule.allowed if isinstance(rule, Dense) else None)
+    allowed = rule.allowed if isinstance(rule, Dense) else None
+    parts = (captured.q, captured.k, captured.bias, allowed, captured.v if v else None)
     return sum(_bytes(part) for part in parts if part is not None)
 
 
@@ -143,7 +144,7 @@ def _bytes(x: Tensor) -> int:
 def _reductions(see: See) -> Iterator[See]:
     """Smaller and smaller versions of a request, down to one number per query."""
     if see.qk:
-        see = replace(see, qk=False)
+        see = replace(see, qk=False, v=False)
         yield see
     while see.map is not None and see.map > COARSEST:
         see = replace(see, map=max(COARSEST, see.map // 2))

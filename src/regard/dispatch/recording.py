@@ -51,6 +51,7 @@ def _exact_weights(call: AttentionCall, lse: Array) -> WeightsFromQK:
         bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, call.q),
         bias=None if call.bias is None else _copy(call.bias),
         softcap=call.softcap,
+        v=_copy(call.v) if call.see is not None and call.see.v else None,
     )
 
 

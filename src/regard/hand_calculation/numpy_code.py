@@ -26,10 +26,10 @@ def _inputs(c: Calculation, lang: Language | None) -> Iterator[str]:
         yield ""
     yield _comment("script-inputs", lang)
     for name, values in (("Q", c.q), ("K", c.k), ("V", c.v)):
-        yield from _literal(name, values)
+        yield from literal(name, values)
     if c.masked is not None:
         yield _comment("script-mask", lang)
-        yield from _literal("may_look", c.allowed)
+        yield from literal("may_look", c.allowed)
 
 
 def _overflows(c: Calculation) -> bool:
@@ -91,7 +91,7 @@ def _output(c: Calculation, lang: Language | None) -> Iterator[str]:
     yield "print(output)"
 
 
-def _literal(name: str, values: np.ndarray) -> Iterator[str]:
+def literal(name: str, values: np.ndarray) -> Iterator[str]:
     """`name = np.array(...)`, a row a line, each number in a form that is read back exactly."""
     if values.size == 0:
         yield f"{name} = np.zeros({values.shape}{', dtype=bool' if values.dtype == bool else ''})"

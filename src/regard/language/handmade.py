@@ -57,7 +57,7 @@ def run_layer(words: Sequence[str], see: See | None = None) -> LayerOutput:
     q = split_heads(linear(x, p.W_q, p.b_q), len(HEADS))[None]  # B H T E
     k = split_heads(linear(x, p.W_k), len(HEADS))[None]
     v = split_heads(linear(x, p.W_v), len(HEADS))[None]
-    attended, record = attend(q, k, v, mask=Mask.causal(), see=see or See(qk=True))
+    attended, record = attend(q, k, v, mask=Mask.causal(), see=see or See(qk=True, v=True))
     record = record.named(NAME, "decoder").with_tokens(list(words), list(words))
     return LayerOutput(x + linear(merge_heads(attended[0]), p.W_o), Trace([record]))
 

@@ -152,3 +152,15 @@ class LanguageModel:
         from regard.language.seeing import silence_head
 
         return silence_head(self, seen, module, head)
+
+    def moved(
+        self, seen: "Seen", module: str, head: int, edge: tuple[int, int] | None = None
+    ) -> "tuple[np.ndarray, np.ndarray, int]":
+        """Log-probabilities of the next token with a head and without it, (W,) each, and the row where they are.
+
+        edge   (query, key): only this edge of the head is cut, and the row is its query's. For a whole head it is the
+               row that moves most, for an edge of an encoder the last one.
+        """
+        from regard.language.seeing import move_prediction
+
+        return move_prediction(self, seen, module, head, edge)

@@ -15,6 +15,7 @@ from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import EMPTY, Note, check_text, input_notes, read_input, without_unknown
 from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
+from regard.masks import Mask
 from regard.records import Attend, Kind, See
 from regard.reference import log_sum_exp
 from regard.trace import Trace
@@ -40,6 +41,22 @@ class Silenced:
         if name == self.module:
             out[:, self.head] = 0
         return out
+
+
+class CutEdge:
+    """An Attend for models in which one query of one head does not see one key."""
+
+    def __init__(self, module: str, head: int, edge: tuple[int, int]) -> None:
+        self.module, self.head, self.edge = module, head, edge
+
+    def __call__(self, q: Array, k: Array, v: Array, *, name: str, kind: Kind, **options: Any) -> Array:
+        """softmax(q kᵀ) v, B H T Ev, where the key is masked for the query."""
+        if name == self.module:
+            allowed = np.ones((1, q.shape[1], q.shape[2], k.shape[2]), bool)
+            allowed[:, self.head, self.edge[0], self.edge[1]] = False
+            mask = options.pop("mask", None)
+            options["mask"] = Mask.of(convert_like(allowed, q)) & (Mask.window(None, None) if mask is None else mask)
+        return attend_in_model(q, k, v, name=name, kind=kind, **options)
 
 
 def most_effective_head(trace: Trace, run: Callable[[Attend], Array]) -> tuple[str, int] | None:
@@ -117,9 +134,28 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
     return found
 
 
+def move_prediction(
+    model: "LanguageModel", seen: Seen, module: str, head: int, edge: tuple[int, int] | None = None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """The implementation of `LanguageModel.moved`."""
+    record = seen.trace[module]  # raises UnknownNameError
+    in_range("head", head, record.shape[1])
+    edited: Attend = Silenced(record.name, head)
+    if edge is not None:
+        edge = in_range("query", edge[0], record.shape[2]), in_range("key", edge[1], record.shape[3])
+        edited = CutEdge(record.name, head, edge)
+    before, after = (_log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, edited))
+    row = len(before) - 1
+    if edge is not None and record.kind != "encoder":
+        row = edge[0]
+    elif edge is None:  # the row that moved most
+        row = int((np.exp(before) * (before - after)).sum(-1).argmax())
+    return before[row], after[row], row
+
+
 def run_recorded(model: "LanguageModel", text: str, *, output: str | None = None, see: See | None = None) -> Seen:
     """The implementation of `LanguageModel.see`."""
-    recorder = Recorder(See(qk=True) if see is None else see)
+    recorder = Recorder(See(qk=True, v=True) if see is None else see)
     if output is not None:
         check_text(output)
         output = without_unknown(model.tokenizer, output)

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from regard.arrays import Array
-from regard.masks.combined import And
+from regard.masks.combined import And, OneHead
 from regard.masks.rules import Band, Frame, Keys, Rule, Visible
 
 ANSWERS_AT_A_TIME = 2**22
@@ -50,6 +50,11 @@ class BoundMask:
     def pick(self, b: int, h: int) -> "BoundMask":
         """The same for one head of one sample; its blocks have two axes."""
         return replace(self, rule=self.rule.pick(b, h))
+
+    def only(self, b: int, h: int) -> "BoundMask":
+        """The same for a score matrix of this head and sample alone, 1 1 T S."""
+        picked = self.rule.pick(b, h)
+        return self if picked is self.rule else replace(self, rule=OneHead(picked))
 
     @property
     def is_causal(self) -> bool:

@@ -31,6 +31,25 @@ class Not(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class OneHead(Rule):
+    """A rule that was picked for one head of one sample, as the rule of a matrix with this head alone."""
+
+    rule: Rule
+
+    def pick(self, b: int, h: int) -> Rule:
+        return self.rule
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
+        return self.rule.block(frame, rows, cols)
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return self.rule.reach(frame, rows)
+
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return self.rule.fully_visible(frame, rows)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Combined(Rule):
     """Several rules that are evaluated together."""
 

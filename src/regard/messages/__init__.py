@@ -24,6 +24,8 @@ MODULES = (
     "capture",
     "commands",
     "diagnoses",
+    "explorer",
+    "explorer_panels",
     "files",
     "hand_calculation",
     "language_commands",

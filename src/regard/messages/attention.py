@@ -110,6 +110,10 @@ MESSAGES: dict[str, Message] = {
         en="See({name}=…) must be True or False; found {value!r}",
         zh="See({name}=…) 必须是 True 或 False；现在是 {value!r}",
     ),
+    "see-v-alone": Message(
+        en="See(v=True) keeps the values beside q and k; request both: See(qk=True, v=True)",
+        zh="See(v=True) 把值与 q、k 一起保留；请同时要求：See(qk=True, v=True)",
+    ),
     "see-differentiable-numpy": Message(
         en="See(differentiable=True) requests gradients, which NumPy arrays do not have; give torch tensors",
         zh="See(differentiable=True) 要求梯度，而 NumPy 数组没有梯度；请使用 torch 张量",

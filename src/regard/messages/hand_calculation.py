@@ -172,6 +172,10 @@ MESSAGES: dict[str, Message] = {
         en="a fully masked query has no maximum, and gets weights of 0",
         zh="被完全屏蔽的查询没有最大值，权重全为 0",
     ),
+    "script-others": Message(
+        en="the {count} keys that are not listed: the sum of their exp, and their part of the output",
+        zh="未列出的 {count} 个键：它们的 exp 之和，以及它们对输出的贡献",
+    ),
     "script-output": Message(
         en="the sum of the values, weighted",
         zh="按权重对值求和",

@@ -112,4 +112,44 @@ MESSAGES: dict[str, Message] = {
         "install one, for example Noto Sans CJK SC",
         zh="没有找到中日韩字体，matplotlib 只能用位置标注这些词元；请安装一种，例如 Noto Sans CJK SC",
     ),
+    # --- explorer: requests of the front end ---
+    "source-failed": Message(
+        en="the kernel could not answer: {reason}",
+        zh="内核无法回答：{reason}",
+    ),
+    "source-argument": Message(
+        en="{name} of the request {ask!r} must be whole numbers; found {found}",
+        zh="请求 {ask!r} 的 {name} 必须是整数；现在是 {found}",
+    ),
+    "effect-request": Message(
+        en="an effect needs silence={{layer, head}} or cut={{layer, head, query, key}}, one of them",
+        zh="测量影响需要 silence={{layer, head}} 或 cut={{layer, head, query, key}}，二者选一",
+    ),
+    "effect-no-model": Message(
+        en="without the model its effect cannot be measured; open the trace with trace.widget(model, inputs)",
+        zh="没有模型就无法测量影响；请用 trace.widget(model, inputs) 打开",
+    ),
+    "widget-model": Message(
+        en="widget(inputs=…) needs the model that reads them: trace.widget(model, inputs)",
+        zh="widget(inputs=…) 需要读取它们的模型：trace.widget(model, inputs)",
+    ),
+    "widget-inputs": Message(
+        en="widget(model) needs the inputs that the model was called with: trace.widget(model, inputs)",
+        zh="widget(model) 需要调用模型时的输入：trace.widget(model, inputs)",
+    ),
+    "widget-seen": Message(
+        en="a LanguageModel needs what its see() returned, or a text; found {found}: "
+        "seen = lm.see(text); seen.trace.widget(lm, seen)",
+        zh="LanguageModel 需要它的 see() 返回的结果或一段文本；现在是 {found}："
+        "seen = lm.see(text); seen.trace.widget(lm, seen)",
+    ),
+    "numbers-not-kept": Message(
+        en="record {name!r} did not keep q and k, so its arithmetic cannot be shown; request them beforehand: "
+        "see=See(qk=True, v=True)",
+        zh="记录 {name!r} 没有保留 q 和 k，无法显示计算过程；请事先要求保留：see=See(qk=True, v=True)",
+    ),
+    "source-range": Message(
+        en="{name} {start}–{stop} are outside of the {length} positions of this map; choose a range inside it",
+        zh="{name} 的范围 {start}–{stop} 不在图的 {length} 个位置之内；请选择图内的范围",
+    ),
 }

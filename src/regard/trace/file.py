@@ -1,11 +1,11 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 5, "texts": […], "tokens": [[…]], "records": [{…}]}
+    metadata["regard"]   {"format": "regard-trace", "version": 6, "texts": […], "tokens": [[…]], "records": [{…}]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
                          packed where the record says so, see `compression`
 
 The same numbers are not stored twice: where the map has a bin for every weight it is the weights, and q and k are left
-out; of two equal arrays of a record only the first is stored.
+out, unless v was kept with them; of two equal arrays of a record only the first is stored.
 
 No pickle. A file is written to a temporary file and renamed, so that an interrupted write leaves the old file.
 Everything that is read is validated: an invalid file raises a FileError here, and no other error later.
@@ -185,7 +185,7 @@ def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
 def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """What exact weights are computed from, as JSON and arrays; only the mask where the map is the weights."""
     exact = record.exact
-    if record.map_is_exact:
+    if record.map_is_exact and not (isinstance(exact, WeightsFromQK) and exact.v is not None):
         known = None if exact is None else exact.known_mask
         return (None, {}) if known is None else _kept_mask(known.mask, known.lead)
     if isinstance(exact, WeightsFromQK):
@@ -198,8 +198,8 @@ def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]
 
 def _kept_qk(exact: WeightsFromQK) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     arrays = {"kept.q": to_numpy(exact.q), "kept.k": to_numpy(exact.k), "kept.lse": to_numpy(exact.lse)}
-    if exact.bias is not None:
-        arrays["kept.bias"] = to_numpy(exact.bias)
+    arrays |= {} if exact.bias is None else {"kept.bias": to_numpy(exact.bias)}
+    arrays |= {} if exact.v is None else {"kept.v": to_numpy(exact.v)}
     about, masks = _kept_mask(exact.mask, exact.lead)
     about |= {"scale": float(exact.scale), "softcap": None if exact.softcap is None else float(exact.softcap)}
     return about, arrays | masks

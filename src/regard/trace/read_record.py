@@ -25,17 +25,17 @@ from regard.trace.from_weights import KINDS
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 
-FORMAT, VERSION, KEY = "regard-trace", 5, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 6, "regard"
 """A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None.
 
-5 has `max_score`.
+5 has `max_score`, 6 `kept.v` and `image`.
 """
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
 _OPTIONAL = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
 _ARRAYS = re.compile(
     "|".join(re.escape(name) for one in STATISTICS for name in one.file_names)
-    + r"|ids|text\.(queries|keys)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+    + r"|ids|text\.(queries|keys)|kept\.(weights|q|k|v|lse|bias|mask\.\d+)"
 )
 SAME = {"kept.lse": "lse"}
 """Arrays that may be stored as a reference to another array of the record."""
@@ -335,6 +335,7 @@ def _exact_from_qk(
     lse = tensors.shaped(f"{own}kept.lse", B, H, T)
     G = k.shape[1]
     bias = tensors.shaped(f"{own}kept.bias", None, None, None, None) if "kept.bias" in names else None
+    v = tensors.shaped(f"{own}kept.v", B, G, S, None) if "kept.v" in names else None
     broadcasts = bias is None or all(size in (1, full) for size, full in zip(bias.shape, shape, strict=True))
     if (G == 0 or H % G) and G != H:
         raise tensors.garbled(f"{own}kept.k")
@@ -351,6 +352,7 @@ def _exact_from_qk(
         bound=bound,
         bias=bias,
         softcap=about["softcap"],
+        v=v,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.arrays import Array, convert_like, to_numpy
+from regard.arrays import Array, concatenated, convert_like, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError
 from regard.exact_weights import ExactWeights
@@ -183,7 +183,7 @@ class StitchedWeights(ExactWeights):
         if not parts:
             like = self.pieces[0].record.weights(slice(0, 0))
             return convert_like(np.zeros((len(self.pieces[0].rows), like.shape[1], 0, cols.stop - cols.start)), like)
-        return _concatenated(parts, -2)
+        return concatenated(parts, -2)
 
     def _pieces_in(self, rows: slice) -> list[Piece]:
         low, high = rows.start + self.first, rows.stop + self.first
@@ -229,7 +229,7 @@ class StitchedWeights(ExactWeights):
 
     def _concatenated_rows(self, parts: list[Any], empty: float) -> Array:
         both = zip(self.pieces, parts, strict=True)
-        return _concatenated([piece.by_sample(part[:, :, : piece.count], empty) for piece, part in both], 2)
+        return concatenated([piece.by_sample(part[:, :, : piece.count], empty) for piece, part in both], 2)
 
     def _top(self, parts: list[Top]) -> Top:
         """The top keys, by their positions in the result; a row with fewer keys is filled up with weights of 0."""
@@ -242,9 +242,9 @@ class StitchedWeights(ExactWeights):
             before = range(min(own[0], missing))
             others = np.array([*before, *range(own[1], own[1] + missing)][:missing], dtype=np.int64)
             more = np.broadcast_to(others, (*found.shape[:-1], missing))
-            indices.append(_concatenated([found, convert_like(more, found)], -1))
+            indices.append(concatenated([found, convert_like(more, found)], -1))
             weights.append(_padded(piece.by_sample(part.weights[:, :, : piece.count], 0.0), 0, k))
-        return Top(_concatenated(indices, 2), _concatenated(weights, 2))
+        return Top(concatenated(indices, 2), concatenated(weights, 2))
 
     def _tokens(self, parts: Sequence[tuple[tuple[str, ...], ...] | None]) -> tuple[tuple[str, ...], ...] | None:
         found: list[list[str]] = [[] for _ in self.pieces[0].rows]
@@ -310,13 +310,6 @@ def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
         if call.step is not None and call.step.parents:
             rows = np.array([*call.step.parents, -1])[rows]
     return pieces[::-1]
-
-
-def _concatenated(parts: Sequence[Array], axis: int) -> Array:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts, axis)
-    joined = convert_like(np.concatenate([to_numpy(part) for part in parts], axis), parts[0])
-    return joined.to(parts[0].dtype)
 
 
 def _padded(x: Array, before: int, width: int) -> Array:

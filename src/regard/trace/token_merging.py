@@ -24,7 +24,7 @@ _GROUPS: dict[str, Callable[[Sequence[bytes]], list[slice]]] = {"characters": ch
 _MAP = 256
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """The queries or the keys of one sample: the start and the text of each group, and the number of tokens."""
 
     starts: np.ndarray
@@ -32,7 +32,7 @@ class _Side(NamedTuple):
     length: int
 
     @classmethod
-    def of(cls, rows: tuple[tuple[str, ...], ...] | None, by: Merge, sample: int, length: int) -> "_Side":
+    def of(cls, rows: tuple[tuple[str, ...], ...] | None, by: Merge, sample: int, length: int) -> "Side":
         if rows is None:
             return cls(np.arange(length), None, length)
         tokens = tokens_of(rows, sample)
@@ -85,7 +85,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         raise ArgumentError("option-unknown", option="merge", asked=by, choices=Listed(get_args(Merge)))
     sample = in_range("sample", sample, record.shape[0])
     given = record.weights()  # first, because a record without weights may claim any length
-    rows, keys = _rows(record, by, sample), _Side.of(record.key_tokens, by, sample, record.shape[3])
+    rows, keys = row_groups(record, by, sample), key_groups(record, by, sample)
     weights = to_numpy(given)[sample]  # H T S
     counts = counts_before = weights.any(-1).astype(int)
     if weights.size:
@@ -109,7 +109,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     return made.with_tokens(rows.read, keys.labels, rows.written)
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """The rows of a merged record: the first query of each, the text it reads and the text it generates."""
 
     starts: np.ndarray
@@ -117,19 +117,24 @@ class _Rows(NamedTuple):
     written: list[str] | None
 
 
-def _rows(record: Record, by: Merge, sample: int) -> _Rows:
+def key_groups(record: Record, by: Merge, sample: int) -> Side:
+    """The keys of one sample, merged."""
+    return Side.of(record.key_tokens, by, sample, record.shape[3])
+
+
+def row_groups(record: Record, by: Merge, sample: int) -> Rows:
     """In cross-attention, the queries that generate one word; else the queries that read one, like the keys.
 
     The first query that generates a word has read the previous word; the last query of a word generates the next.
     """
     T = record.shape[2]
-    read = _Side.of(record.query_tokens, by, sample, T)
+    read = Side.of(record.query_tokens, by, sample, T)
     if record.written is None:
-        return _Rows(read.starts, read.labels, None)
-    written = _Side.of(record.written, by, sample, T)
+        return Rows(read.starts, read.labels, None)
+    written = Side.of(record.written, by, sample, T)
     if record.kind == "cross":
-        return _Rows(written.starts, read.labels_at(written.starts), written.labels)
-    return _Rows(read.starts, read.labels, written.labels_at(read.ends))
+        return Rows(written.starts, read.labels_at(written.starts), written.labels)
+    return Rows(read.starts, read.labels, written.labels_at(read.ends))
 
 
 def _padding(record: Record, sample: int, rows: np.ndarray, cols: np.ndarray) -> Padding | None:

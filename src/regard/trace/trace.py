@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from regard.trace.comparison import Comparison
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
@@ -236,6 +237,16 @@ class Trace:
 
         return self._part(value_weighted(record) for record in self)
 
+    def compare(self, other: "Trace", sample: int = 0) -> "Comparison":
+        """How far each head's attention differs in another Trace, aligned by tokens; prints as a table.
+
+        Two texts, two models, or two checkpoints of one: with the same number of records and heads.
+        `compare(other).html("difference.html")` and `.widget()` show both sides and their difference.
+        """
+        from regard.trace.comparison import Comparison
+
+        return Comparison(self, other, sample)
+
     def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
         """What to draw: for "mean", the only head of records that hold the mean."""
         if not isinstance(head, str) or head != "mean":  # an array of heads compares one by one
@@ -322,14 +333,40 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Write one self-contained HTML page: all layers and heads of a sample, or one layer.
+        """Write the explorer as one self-contained HTML file: all layers and heads of a sample, or one layer.
 
-        `rows` and `cols` as for `show`: the exact weights of that part of the text.
+        The file loads nothing and works offline, at most 5 MB for a layer of 12 heads at any length: of a long text it
+        holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`.
         """
-        from regard.views.page import write_page
+        from regard.views.explorer.page import write_page
 
         extension_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge, rows, cols)
+
+    def widget(
+        self,
+        model: Any = None,
+        inputs: Any = None,
+        layer: int | str | None = None,
+        *,
+        sample: int = 0,
+        tokenizer: Any = None,
+        lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
+        rows: Range = None,
+        cols: Range = None,
+    ) -> Any:
+        """The explorer in a notebook: JupyterLab, VS Code, Colab, marimo. Needs `pip install 'regard[notebook]'`.
+
+        The kernel computes each zoom step exactly when it is asked for. With the `model` and the `inputs` it was called
+        with, heads can be silenced and edges cut by a click; for a LanguageModel, `inputs` is what its `see` returned.
+        Other arguments as `show`. Where scripts do not run, the output is a picture of the first head.
+        """
+        from regard.views.explorer.notebook import trace_widget
+
+        options: dict[str, Any] = {"sample": sample, "lang": lang, "scale": scale, "merge": merge}
+        return trace_widget(self, model, inputs, layer, tokenizer=tokenizer, rows=rows, cols=cols, **options)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from.

@@ -35,6 +35,19 @@ _VIRIDIS: tuple[RGB, ...] = (
     (216, 226, 25),
     (253, 231, 37),
 )
+# Signed differences at even steps: blue below 0, orange above, near white at 0. People who do not see red or green tell
+# blue from orange; both ends are equally dark.
+_DIVERGING: tuple[RGB, ...] = (
+    (8, 48, 107),
+    (33, 102, 172),
+    (103, 160, 204),
+    (178, 208, 230),
+    (245, 245, 245),
+    (250, 205, 150),
+    (230, 145, 56),
+    (186, 94, 8),
+    (110, 50, 5),
+)
 # Numbers in the 256-colour palette, with nearly the same lightness as viridis.
 _OF_256 = (53, 54, 54, 24, 24, 24, 30, 30, 30, 36, 36, 77, 113, 148, 184, 220)
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
@@ -56,12 +69,25 @@ def viridis(level: float, depth: Depth = "truecolor") -> TerminalColour:
     """
     if depth == "256":
         return _numbered(_OF_256[min(len(_OF_256) - 1, int(level * len(_OF_256)))])
-    place = level * (len(_VIRIDIS) - 1)
-    low = min(int(place), len(_VIRIDIS) - 2)
-    red, green, blue = (
-        round(a + (b - a) * (place - low)) for a, b in zip(_VIRIDIS[low], _VIRIDIS[low + 1], strict=True)
-    )
+    red, green, blue = _between(_VIRIDIS, level)
     return TerminalColour((red, green, blue), f"#{red:02x}{green:02x}{blue:02x}")
+
+
+def diverging(level: float) -> RGB:
+    """The colour of a signed difference, from −1 to 1; 0 is near white.
+
+    >>> diverging(-1.0), diverging(0.0), diverging(1.0)
+    ((8, 48, 107), (245, 245, 245), (110, 50, 5))
+    """
+    return _between(_DIVERGING, (level + 1) / 2)
+
+
+def _between(colours: tuple[RGB, ...], level: float) -> RGB:
+    """The colour at a level from 0 to 1, interpolated linearly."""
+    place = level * (len(colours) - 1)
+    low = min(int(place), len(colours) - 2)
+    red, green, blue = (round(a + (b - a) * (place - low)) for a, b in zip(colours[low], colours[low + 1], strict=True))
+    return red, green, blue
 
 
 def nan_colour(depth: Depth = "truecolor") -> TerminalColour:

@@ -70,6 +70,19 @@ def test_read_trace_can_be_saved_again(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@pytest.mark.parametrize("length", [6, 40])
+def test_values_are_saved_with_q_and_k_also_of_a_short_text(tmp_path: Path, length: int) -> None:
+    q, k, v = np.random.default_rng(0).standard_normal((3, 1, 2, length, 4))
+    record = attend(q, k, v, mask=Mask.causal(), see=See(map=8, qk=True, v=True))[1]
+    Trace(record).save(tmp_path / "t", qk=True)
+    exact = read_trace(tmp_path / "t")[0].exact
+    assert isinstance(exact, WeightsFromQK)
+    for name, wanted in (("q", q), ("k", k), ("v", v)):
+        np.testing.assert_array_equal(getattr(exact, name), wanted)
+    Trace(record).save(tmp_path / "small")
+    assert read_trace(tmp_path / "small")[0].exact is None
+
+
 def test_texts_and_written_tokens_are_read_back(tmp_path: Path) -> None:
     trace = small_trace()
     trace.texts, trace.opening = ("I love you", "我爱你"), ("h.0.attn", 1)
@@ -282,8 +295,8 @@ def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_newer_version_asks_to_upgrade(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 6; this one reads up to 5.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=6)))
+    with pytest.raises(FileError, match=r"version 7; this one reads up to 6.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=7)))
 
 
 def test_file_of_version_3_is_read() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_count, bin_width, distance_count
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
-from regard.exact_weights import ExactWeights
+from regard.exact_weights import ExactWeights, WeightsArray
 from regard.messages import Listed
 from regard.records import Record, See
 from regard.reference.statistics import entropy
@@ -179,6 +179,13 @@ class ValueWeights(ExactWeights):
     def block(self, rows: slice, cols: slice) -> Array:
         exact = self.record.weights(rows=rows)
         return convert_like(_value_weighted(np.asarray(to_numpy(exact)), self.norms)[..., cols], exact)
+
+    def of_head(self, sample: int, head: int) -> ExactWeights:
+        record, b, h = self.record, slice(sample, sample + 1), slice(head, head + 1)
+        if record.exact is None:
+            return WeightsArray(self.block(slice(0, record.shape[2]), slice(0, record.shape[3]))[b, h])
+        alone = record.changed(shape=(1, 1, *record.shape[2:]), map=None, exact=record.exact.of_head(sample, head))
+        return ValueWeights(alone, self.norms[b, h])
 
 
 def _norms(record: Record, v: Array | None, W_o: Array | None) -> np.ndarray:

@@ -1,0 +1,93 @@
+"""python -m benchmarks.explorer: how fast the explorer's source answers, measured in one run.
+
+A record of 131,072 tokens and 12 heads of width 64, float32: the overview, zoom steps to regions of 4,096 × 4,096
+tokens as 512 × 512 cells, and the round trip of one head through the widget's messages, without the network.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.commit import commit
+from benchmarks.machine import machine
+from regard.attention_call import WeightsFromQK
+from regard.kernels.blocked import rectangle
+from regard.masks import Mask
+from regard.records import Record
+from regard.trace import Trace
+from regard.views.explorer.protocol import answered
+from regard.views.explorer.source import TraceSource
+
+TOKENS, HEADS, WIDTH, BINS = 131_072, 12, 64, 256
+REGION, CELLS, REPEATS = 4096, 512, 7
+PLACES = {"left of the diagonal": (100_000, 50_000), "on the diagonal": (100_000, 98_000), "at the start": (4096, 0)}
+
+
+def long_record(tokens: int) -> Record:
+    """A record with q, k, LSE and map. The LSE is that of independent scores, as its value does not change the time."""
+    rng = np.random.default_rng(0)
+    q, k = (rng.standard_normal((1, HEADS, tokens, WIDTH), dtype=np.float32) for _ in range(2))
+    lse = np.broadcast_to(np.log(np.arange(1, tokens + 1, dtype=np.float32)) + 0.5, (1, HEADS, tokens)).copy()
+    pooled = np.tril(rng.random((1, HEADS, BINS, BINS), dtype=np.float32)) + 1e-6
+    mask = Mask.causal()
+    exact = WeightsFromQK(
+        q=q,
+        k=k,
+        lse=lse,
+        scale=WIDTH**-0.5,
+        lead=(1, HEADS),
+        compute=rectangle,
+        mask=mask,
+        bound=mask.bind((1, HEADS), tokens, tokens),
+    )
+    pooled /= pooled.sum(-1, keepdims=True)
+    return Record(shape=(1, HEADS, tokens, tokens), map=pooled, lse=lse, exact=exact)
+
+
+def milliseconds(run: Callable[[], Any], repeats: int = REPEATS) -> dict[str, float]:
+    """The median and the slowest of several runs; one run before them is not counted."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(1000 * (time.perf_counter() - start))
+    return {"median": round(float(np.median(times)), 1), "slowest": round(max(times), 1)}
+
+
+def measured(tokens: int = TOKENS) -> dict[str, Any]:
+    """All measurements, in milliseconds."""
+    trace = Trace(long_record(tokens))
+    found: dict[str, Any] = {"overview": milliseconds(lambda: TraceSource(trace).overview(), 3)}
+    source = TraceSource(trace)
+    for name, place in PLACES.items():
+        rows, cols = ([min(at, tokens - REGION), min(at, tokens - REGION) + REGION] for at in place)
+        found[f"zoom {name}"] = milliseconds(partial(source.rectangle, 0, 3, rows, cols, [CELLS, CELLS]))
+    one = {"id": 1, "layer": 0, "head": 3}
+    found["one head by message"] = milliseconds(partial(answered, source, {**one, "ask": "head"}))
+    query = {**one, "ask": "explain", "query": tokens - 1, "most": 64}
+    found["one query by message"] = milliseconds(partial(answered, source, query))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__)
+    parser.add_argument("--tokens", type=int, default=TOKENS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    found = measured(options.tokens)
+    if options.json:
+        print(json.dumps({"commit": commit(), "machine": machine(), "tokens": options.tokens, "ms": found}, indent=2))
+        return
+    print(f"{options.tokens:,} tokens, {HEADS} heads of width {WIDTH}, float32; {machine()['processor']}")
+    for name, times in found.items():
+        print(f"{name:28} median {times['median']:8.1f} ms   slowest {times['slowest']:8.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

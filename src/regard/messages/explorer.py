@@ -1,0 +1,242 @@
+"""Texts of the explorer: its frame and the panels model, map, lines, sentence and neighbours.
+
+The front end holds both languages and fills in the values itself. Its other panels have theirs in `explorer_panels`.
+"""
+
+from regard.messages import Message
+
+MESSAGES: dict[str, Message] = {
+    # --- frame ---
+    "explorer-title": Message(en="Where attention looks", zh="注意力看向哪里"),
+    "explorer-lead": Message(
+        en="Each row is a word that reads. The brighter a cell, the more that word takes from the word of its column.",
+        zh="每一行是一个正在读取的词；格子越亮，它从这一列的词中取得的信息越多。",
+    ),
+    "explorer-noscript": Message(
+        en="This page needs JavaScript, which is disabled here; trace.plot() works without it.",
+        zh="本页需要 JavaScript，而它已被禁用；trace.plot() 不需要它。",
+    ),
+    "explorer-honest": Message(
+        en="A weight shows where a head reads from, not why the model gives its answer. To test a cause, switch the "
+        "head off and measure what changes: regard.effect.",
+        zh="权重说明一个头从哪里读取，不说明模型为什么这样回答。要验证原因，请关闭这个头，看结果变化多少：regard.effect。",
+    ),
+    "explorer-footer": Message(
+        en="Everything works by keyboard: press ? for the list.", zh="所有操作都能用键盘完成：按 ? 查看按键。"
+    ),
+    # --- choices ---
+    "explorer-depth": Message(en="Depth", zh="层级"),
+    "explorer-depth-model": Message(en="Model", zh="模型"),
+    "explorer-depth-head": Message(en="Head", zh="头"),
+    "explorer-depth-numbers": Message(en="Numbers", zh="数字"),
+    "explorer-view": Message(en="View", zh="视图"),
+    "explorer-view-map": Message(en="Map", zh="热力图"),
+    "explorer-view-lines": Message(en="Lines", zh="连线"),
+    "explorer-view-sentence": Message(en="Sentence", zh="句子"),
+    "explorer-view-compare": Message(en="Compare", zh="对比"),
+    "explorer-merge": Message(en="Unit", zh="单位"),
+    "explorer-merge-tokens": Message(en="Tokens", zh="词元"),
+    "explorer-merge-characters": Message(en="Characters", zh="字符"),
+    "explorer-merge-words": Message(en="Words", zh="词"),
+    "explorer-scale": Message(en="Colours", zh="颜色"),
+    "explorer-scale-auto": Message(en="automatic", zh="自动"),
+    "explorer-scale-linear": Message(en="linear", zh="线性"),
+    "explorer-scale-log": Message(en="logarithmic", zh="对数"),
+    "explorer-scale-renormalised": Message(en="first token hidden, rows sum to 1", zh="略去首词元，每行重新归一化"),
+    "explorer-scale-hidden": Message(en="first token hidden", zh="略去首词元"),
+    "explorer-theme": Message(en="Light or dark", zh="切换深浅色"),
+    "explorer-close": Message(en="Close", zh="关闭"),
+    # --- head ---
+    "explorer-head": Message(en="head", zh="头"),
+    "explorer-heads": Message(en="Heads drawn together", zh="同时画出的头"),
+    "explorer-kind-self": Message(en="self-attention", zh="自注意力"),
+    "explorer-kind-encoder": Message(en="encoder self-attention", zh="编码器自注意力"),
+    "explorer-kind-decoder": Message(en="decoder self-attention", zh="解码器自注意力"),
+    "explorer-kind-cross": Message(en="cross-attention", zh="交叉注意力"),
+    "explorer-size": Message(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
+    "explorer-sample": Message(en="sample {sample} of {samples}", zh="样本 {sample}（共 {samples} 个）"),
+    "explorer-first": Message(en="the first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
+    "explorer-no-key": Message(en="the learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
+    "explorer-does": Message(en="Looks at {pattern} · {score} %", zh="主要看{pattern} · {score}%"),
+    "explorer-does-nothing": Message(en="No clear pattern on this text", zh="在这段文本上没有明显的模式"),
+    # --- patterns ---
+    "explorer-pattern-previous": Message(en="the previous token", zh="前一个词元"),
+    "explorer-pattern-itself": Message(en="the token itself", zh="词元自己"),
+    "explorer-pattern-first": Message(en="the first token", zh="第一个词元"),
+    "explorer-pattern-same": Message(en="the same token elsewhere", zh="别处的同一个词元"),
+    "explorer-pattern-induction": Message(
+        en="what followed the same token earlier (induction)", zh="同一词元上次出现后的下一个（归纳头）"
+    ),
+    "explorer-pattern-shifted": Message(
+        en="{count} from the same token earlier ({name})", zh="距上次同一词元 {count} 处（{name}）"
+    ),
+    "explorer-pattern-local": Message(en="neighbours within three places", zh="三个位置以内的邻近词元"),
+    "explorer-pattern-separator": Message(en="punctuation and separators", zh="标点和分隔符"),
+    "explorer-pattern-alignment": Message(
+        en="a different key for each query (alignment)", zh="每个查询看不同的键（对齐）"
+    ),
+    "explorer-pattern-back": Message(en="{count} tokens back", zh="往前第 {count} 个词元"),
+    "explorer-pattern-ahead": Message(en="{count} tokens ahead", zh="往后第 {count} 个词元"),
+    "explorer-pattern-other": Message(en="{name}", zh="{name}"),
+    "explorer-pattern-none": Message(en="no clear pattern", zh="没有明显的模式"),
+    "explorer-family-previous": Message(en="previous", zh="前一个"),
+    "explorer-family-itself": Message(en="itself", zh="自己"),
+    "explorer-family-first": Message(en="first token", zh="首词元"),
+    "explorer-family-same": Message(en="same token", zh="相同词元"),
+    "explorer-family-induction": Message(en="induction", zh="归纳"),
+    "explorer-family-shifted": Message(en="shifted induction", zh="错位归纳"),
+    "explorer-family-local": Message(en="local", zh="邻近"),
+    "explorer-family-separator": Message(en="separator", zh="分隔符"),
+    "explorer-family-alignment": Message(en="alignment", zh="对齐"),
+    "explorer-family-back": Message(en="further back", zh="更靠前"),
+    "explorer-family-ahead": Message(en="ahead", zh="往后"),
+    "explorer-family-other": Message(en="other", zh="其他"),
+    "explorer-family-none": Message(en="no pattern", zh="无模式"),
+    # --- model ---
+    "explorer-model-label": Message(
+        en="All heads: rows are layers. Arrow keys move, Enter opens a head.",
+        zh="所有的头，每行一层。方向键移动，回车打开。",
+    ),
+    "explorer-model-note": Message(
+        en="Each tile is a head, each row a layer. Open one to see where it looks.",
+        zh="每个小图是一个头，每行是一层。点开看它看向哪里。",
+    ),
+    "explorer-show": Message(en="Show", zh="显示"),
+    "explorer-show-maps": Message(en="small maps", zh="缩略图"),
+    "explorer-show-pattern": Message(en="pattern", zh="模式"),
+    "explorer-show-entropy": Message(en="entropy (nats)", zh="熵（nat）"),
+    "explorer-show-sink": Message(en="share of the first token", zh="首词元份额"),
+    "explorer-show-distance": Message(en="mean distance", zh="平均距离"),
+    "explorer-show-effect": Message(en="effect on the output", zh="对输出的影响"),
+    "explorer-sort": Message(en="Order", zh="排序"),
+    "explorer-sort-layer": Message(en="by layer", zh="按层"),
+    "explorer-sort-measure": Message(en="largest first", zh="从大到小"),
+    # --- map ---
+    "explorer-map-label": Message(
+        en="Attention map. Rows look at columns. Arrow keys move from cell to cell, Enter pins one, plus and minus "
+        "zoom.",
+        zh="注意力热力图。行：谁在看；列：被看的。方向键逐格移动，回车固定一格，加减号缩放。",
+    ),
+    "explorer-rows-write": Message(en="Rows: token read → token written", zh="行：读入的词元 → 写出的词元"),
+    "explorer-rows-read": Message(
+        en="Rows: the token just read, from which the next is written", zh="行：刚读入的词元，据此写出下一个"
+    ),
+    "explorer-rows-look": Message(en="Rows look at columns", zh="行：谁在看；列：被看的"),
+    "explorer-cell-exact": Message(en="each cell is one weight", zh="每格是一个权重"),
+    "explorer-cell-pooled": Message(
+        en="each cell covers {high} queries × {wide} keys: their mean sum",
+        zh="每格为 {high} 个查询 × {wide} 个键：对键求和、对查询取平均",
+    ),
+    "explorer-cell-characters": Message(
+        en="parts of characters are merged: keys summed, queries averaged", zh="字符的各部分已合并：键相加，查询取平均"
+    ),
+    "explorer-cell-words": Message(
+        en="tokens are merged to words: keys summed, queries averaged", zh="词元已合并成词：键相加，查询取平均"
+    ),
+    "explorer-part": Message(
+        en="rows {rows} and columns {cols} of {T} × {S}", zh="第 {rows} 行、第 {cols} 列（共 {T} × {S}）"
+    ),
+    "explorer-prompt": Message(
+        en="rows above the dashed line are the prompt ({prompt})", zh="虚线以上的 {prompt} 行是提示"
+    ),
+    "explorer-note-stored": Message(en="this file stores no smaller cells here", zh="此文件在这里没有保存更细的格子"),
+    "explorer-zoom-all": Message(en="Show all", zh="显示全部"),
+    "explorer-masked": Message(en="masked, or exactly 0", zh="被遮蔽，或恰为 0"),
+    "explorer-cell-said": Message(en="{query} looks at {key}: weight {weight}", zh="{query} 看 {key}：权重 {weight}"),
+    "explorer-cell-masked": Message(en="{query} does not see {key}", zh="{query} 看不到 {key}"),
+    "explorer-scale-note-auto": Message(
+        en="Colours follow the square root of the weight.", zh="颜色按权重的平方根变化。"
+    ),
+    "explorer-scale-note-linear": Message(en="Colours follow the weight.", zh="颜色与权重成正比。"),
+    "explorer-scale-note-log": Message(en="Colours follow the logarithm of the weight.", zh="颜色按权重的对数变化。"),
+    "explorer-scale-note-hidden": Message(
+        en="The first token is left out; colours follow the square root.", zh="已略去首词元；颜色按平方根变化。"
+    ),
+    "explorer-scale-note-renormalised": Message(
+        en="The first token is left out and the rest of each row sums to 1.", zh="已略去首词元，每行其余权重之和为 1。"
+    ),
+    "explorer-scale-note-threshold": Message(
+        en="Square root up to {weight}, logarithmic above: a few large weights do not darken the others.",
+        zh="{weight} 以下按平方根，以上按对数：少数大权重不会压暗其余权重。",
+    ),
+    # --- lines and sentence ---
+    "explorer-lines": Message(en="Direction of the lines", zh="连线方向"),
+    "explorer-lines-vertical": Message(en="Vertical", zh="竖排"),
+    "explorer-lines-horizontal": Message(en="Horizontal", zh="横排"),
+    "explorer-threshold": Message(en="Smallest weight", zh="最小权重"),
+    "explorer-lines-label": Message(
+        en="Lines from each word that reads to the words it reads from. Arrow keys choose a word, r changes the side.",
+        zh="从读取的词到被读取的词的连线。方向键选词，r 换边。",
+    ),
+    "explorer-lines-told": Message(en="{count} lines, weight {weight} or more", zh="{count} 条线，权重不小于 {weight}"),
+    "explorer-lines-part": Message(
+        en="{count} lines, weight {weight} or more; {shown} words around the selected one",
+        zh="{count} 条线，权重不小于 {weight}；只显示所选词周围的 {shown} 个词",
+    ),
+    "explorer-direction": Message(en="What the colours show", zh="颜色表示什么"),
+    "explorer-direction-looks": Message(en="What it looks at", zh="它看谁"),
+    "explorer-direction-seen": Message(en="Who looks at it", zh="谁看它"),
+    "explorer-sentence-looks": Message(en="What {word} looks at", zh="{word} 看向谁"),
+    "explorer-sentence-seen": Message(en="Who looks at {word}", zh="谁看向 {word}"),
+    "explorer-queries": Message(en="Words that read (queries)", zh="读取的词（查询）"),
+    "explorer-keys": Message(en="Words they read from (keys)", zh="被读取的词（键）"),
+    "explorer-words-part": Message(
+        en="{shown} of {count} words are shown, around the selected one",
+        zh="共 {count} 个词，只显示所选词周围的 {shown} 个",
+    ),
+    # --- neighbours and pins ---
+    "explorer-neighbours": Message(en="Selected cell", zh="所选格"),
+    "explorer-selected": Message(en="Selected", zh="所选"),
+    "explorer-query": Message(en="query", zh="查询"),
+    "explorer-key": Message(en="key", zh="键"),
+    "explorer-weight": Message(en="weight", zh="权重"),
+    "explorer-looks": Message(en="This word looks at", zh="这个词看向"),
+    "explorer-seen": Message(en="Looked at by", zh="看向它的词"),
+    "explorer-nobody": Message(en="none", zh="无"),
+    "explorer-sees-nothing": Message(en="sees no key at all", zh="看不到任何键"),
+    "explorer-pins": Message(en="Pinned", zh="已固定"),
+    "explorer-pin-remove": Message(en="Remove the pin {cell}", zh="取消固定 {cell}"),
+    # --- saving ---
+    "explorer-save": Message(en="Save", zh="保存"),
+    "explorer-save-png": Message(en="Picture (PNG, 2×)", zh="图片（PNG，2 倍）"),
+    "explorer-save-svg": Message(en="Picture (SVG)", zh="矢量图（SVG）"),
+    "explorer-save-csv": Message(en="Numbers (CSV)", zh="数据（CSV）"),
+    "explorer-save-json": Message(en="Numbers (JSON)", zh="数据（JSON）"),
+    "explorer-save-print": Message(en="Print or PDF", zh="打印或 PDF"),
+    "explorer-copy-link": Message(en="Copy a link to this view", zh="复制当前视图的链接"),
+    "explorer-copied": Message(en="Link copied", zh="链接已复制"),
+    # --- help ---
+    "explorer-help-title": Message(en="Keys", zh="按键"),
+    "explorer-help-pointer": Message(
+        en="With the pointer: a click pins a cell, a drag moves an enlarged map, two clicks enlarge it. The wheel "
+        "zooms while the map has the focus, or with Ctrl.",
+        zh="用鼠标：单击固定一格；放大后拖动可移动；双击放大。热力图获得焦点时（或按住 Ctrl）滚轮缩放。",
+    ),
+    "explorer-help-help": Message(en="these keys", zh="显示按键"),
+    "explorer-help-model": Message(en="the whole model", zh="整个模型"),
+    "explorer-help-head": Message(en="one head", zh="一个头"),
+    "explorer-help-numbers": Message(en="the numbers", zh="数字"),
+    "explorer-help-map": Message(en="map", zh="热力图"),
+    "explorer-help-lines": Message(en="lines", zh="连线"),
+    "explorer-help-sentence": Message(en="sentence", zh="句子"),
+    "explorer-help-compare": Message(en="compare", zh="对比"),
+    "explorer-help-head-before": Message(en="previous head", zh="上一个头"),
+    "explorer-help-head-after": Message(en="next head", zh="下一个头"),
+    "explorer-help-layer-before": Message(en="previous layer", zh="上一层"),
+    "explorer-help-layer-after": Message(en="next layer", zh="下一层"),
+    "explorer-help-scale": Message(en="other colours", zh="换颜色"),
+    "explorer-help-merge": Message(en="tokens, characters, words", zh="词元、字符、词"),
+    "explorer-help-direction": Message(en="looks at / looked at by", zh="它看谁 / 谁看它"),
+    "explorer-help-zoom-in": Message(en="enlarge", zh="放大"),
+    "explorer-help-zoom-out": Message(en="reduce", zh="缩小"),
+    "explorer-help-zoom-all": Message(en="show all", zh="显示全部"),
+    "explorer-help-pin": Message(en="pin the cell", zh="固定所选格"),
+    "explorer-help-unpin": Message(en="remove pins, then the zoom", zh="取消固定，再取消缩放"),
+    "explorer-help-language": Message(en="language", zh="语言"),
+    "explorer-help-theme": Message(en="light or dark", zh="深浅色"),
+    "explorer-help-arrows": Message(en="move", zh="移动"),
+    "explorer-help-arrows-ten": Message(en="move by ten", zh="一次移动十格"),
+    "explorer-help-ends": Message(en="to the ends", zh="到两端"),
+    "explorer-help-pin-cell": Message(en="pin, or open a head", zh="固定，或打开一个头"),
+    "explorer-help-step": Message(en="next step of the numbers", zh="数字的下一步"),
+}

@@ -1,0 +1,145 @@
+// A generation step by step: what each written token read, what else was likely, and the alignment with a source text.
+
+import { barList } from "./bars.js";
+import { create, isolated, translate } from "./dom.js";
+import { percentText } from "./number_text.js";
+import { cellAt } from "./pooling.js";
+import { colourOf, css, inkOn } from "./scale.js";
+import { shape } from "./vector_strip.js";
+
+/** Milliseconds for each token while playing, the weight from which a line is drawn, and the most words of an alignment. */
+const PACE = 700, FAINTEST = 0.05, MOST_ALIGNED = 80;
+
+/** @param {Explorer} explorer @returns {Panel} */
+export function generationPanel(explorer) {
+  const { say, state, overview: { generation, labels: lists } } = explorer, tokens = /** @type {string[]} */ (generation?.tokens ?? []);
+  const prompt = generation?.prompt ?? 0, count = tokens.length - prompt;
+  let now = Math.max(0, count - 1), timer = 0, asked = 0;
+  const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
+  const play = create("button", { type: "button", class: "small", onclick: toggle }), place = create("output");
+  const hint = create("p", { class: "hint" }), text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
+  const alignment = create("div", { class: "alignment" }), beams = create("div", { class: "generation-beams" });
+  const aligned = create("div", { class: "generation-aligned" }, create("h3", { "data-text": "generation-alignment" }), alignment);
+  const element = create("section", { class: "generation-panel", hidden: count < 1, "data-label": "generation-title" },
+    create("header", { class: "panel-head" }, create("h2", { "data-text": "generation-title" })),
+    create("div", { class: "generation-bar" }, play, slider, place), hint, text, create("div", { class: "generation-columns" }, likely, aligned), beams);
+
+  const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+  /** Records in which the rows are the tokens of this generation. */
+  const fits = () => explorer.record().kind !== "encoder" && explorer.record().T >= tokens.length - 1;
+  /** @param {number} to */
+  function go(to) {
+    now = Math.max(0, Math.min(count - 1, to));
+    state.set({ written: now, ...(fits() && { query: Math.max(0, prompt + now - 1) }) });
+  }
+
+  function toggle() {
+    if (timer) { stop(); return; }
+    if (calm()) { go((now + 1) % count); return; }
+    if (now === count - 1) go(0);
+    timer = window.setInterval(() => { if (now >= count - 1) stop(); else go(now + 1); }, PACE);
+    drawPlay();
+  }
+
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    drawPlay();
+  }
+
+  const drawPlay = () => { play.textContent = say(timer ? "generation-stop" : calm() ? "generation-next" : "generation-play"); };
+
+  async function draw() {
+    const mine = ++asked, { layer, head } = state.get(), cells = fits() ? await explorer.headCells(layer, head).catch(() => null) : null;
+    if (mine !== asked) return;
+    translate(element, say);
+    drawPlay();
+    slider.value = String(now);
+    place.textContent = say("generation-place", { at: now + 1, count });
+    slider.setAttribute("aria-valuetext", say("generation-value", { at: now + 1, count, token: tokens[prompt + now] }));
+    hint.textContent = say(explorer.record().kind === "cross" ? "generation-hint-cross" : "generation-hint");
+    drawText(cells);
+    drawLikely();
+    drawAlignment(cells);
+    drawBeams();
+  }
+
+  /** The weights of the current token's row, by position of the key. @param {Cells | null} cells */
+  function rowOf(cells, written = now) {
+    if (!cells) return null;
+    const row = cellAt(cells.rowStarts, prompt + written - 1);
+    return (/** @type {number} */ key) => {
+      const col = cellAt(cells.colStarts, key), size = cells.colStarts[col + 1] - cells.colStarts[col];
+      return cells.values[row * cells.C + col] / size;
+    };
+  }
+
+  /** @param {Cells | null} cells */
+  function drawText(cells) {
+    const weight = explorer.record().kind === "cross" ? null : rowOf(cells), scale = cells && explorer.scaleOf(cells);
+    const parts = tokens.map((token, i) => {
+      const one = isolated(token, i < prompt ? "given" : i < prompt + now ? "written" : i === prompt + now ? "current" : "ahead");
+      const rgb = weight && scale && i < prompt + now ? colourOf(explorer.overview, scale, weight(i)) : null;
+      if (rgb && weight) {
+        [one.style.background, one.style.color] = [css(rgb), inkOn(rgb)];
+        one.title = weight(i).toFixed(3);
+      }
+      if (i >= prompt) one.addEventListener("click", () => go(i - prompt));
+      return one;
+    });
+    const part = (/** @type {string} */ key) => create("small", {}, say(key));
+    text.replaceChildren(create("span", { class: "generation-part" }, part("generation-prompt"), ...parts.slice(0, prompt)),
+      create("span", { class: "generation-part answer" }, part("generation-answer"), ...parts.slice(prompt)));
+  }
+
+  function drawLikely() {
+    const candidates = /** @type {[string, number][] | null} */ (generation.candidates?.[now] ?? null);
+    likely.hidden = !candidates;
+    if (!candidates) return;
+    const written = tokens[prompt + now];
+    likely.replaceChildren(create("h3", {}, say("generation-likely")),
+      barList(candidates.map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === written }))));
+  }
+
+  /** @param {Cells | null} cells */
+  function drawAlignment(cells) {
+    const record = explorer.record(), source = record.labels.tokens.keys === null ? null : lists[record.labels.tokens.keys];
+    aligned.hidden = record.kind !== "cross" || !cells || !source || source.length > MOST_ALIGNED || tokens.length > MOST_ALIGNED;
+    if (aligned.hidden || !source) return;
+    const target = tokens.slice(prompt), high = Math.max(source.length, target.length);
+    const drawing = shape("svg", { viewBox: `0 0 100 ${high}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const linked = new Set();
+    target.forEach((_, to) => source.forEach((__, from) => {
+      const weight = rowOf(cells, to)?.(from) ?? 0;
+      if (weight < FAINTEST || to > now) return;
+      if (to === now) linked.add(from);
+      drawing.append(shape("path", { class: to === now ? "now" : "", "stroke-opacity": (to === now ? 1 : 0.35) * Math.max(0.25, weight),
+        "stroke-width": 1 + 4 * weight, "vector-effect": "non-scaling-stroke",
+        d: `M0 ${from + 0.5}C50 ${from + 0.5} 50 ${to + 0.5} 100 ${to + 0.5}` }));
+    }));
+    const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", {}, ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
+    alignment.style.setProperty("--rows", String(high));
+    alignment.replaceChildren(words(source, (i) => (linked.has(i) ? "now" : "")), drawing, words(target, (i) => (i === now ? "now" : i > now ? "ahead" : "")));
+  }
+
+  function drawBeams() {
+    const all = /** @type {{tokens: string[], score: number}[]} */ (generation.beams ?? []);
+    beams.hidden = all.length < 2;
+    if (beams.hidden) return;
+    beams.replaceChildren(create("h3", {}, say("generation-beams")), create("p", { class: "hint" }, say("generation-beams-hint")),
+      create("ol", {}, ...all.map(({ tokens: written, score }) => create("li", {}, create("span", { class: "beam-score" }, score.toFixed(2).replace("-", "−")),
+        ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs"))))));
+  }
+
+  return {
+    element,
+    update(next, changed) {
+      if (count < 1) return;
+      const row = fits() && changed.has("query") && next.query !== null ? next.query - prompt + 1 : -1;
+      if (changed.has("written") && next.written !== null) go(next.written);
+      else if (row >= 0 && row < count) now = row;
+      if (["written", "query", "layer", "head", "lang", "scale"].some((name) => changed.has(name))) draw();
+    },
+    destroy: () => clearInterval(timer),
+  };
+}

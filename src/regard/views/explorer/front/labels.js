@@ -1,0 +1,99 @@
+// Names of layers, heads, tokens and positions.
+
+import { cellAt } from "./pooling.js";
+
+/** A text with its values filled in. @param {string} text @param {Values} values */
+export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+
+/**
+ * The two sides of a record's map, in tokens, characters or words.
+ * @param {Overview} overview
+ * @param {Attention} record
+ * @param {Merging} merge
+ * @returns {{query: Axis, key: Axis}}
+ */
+export function axesOf(overview, record, merge) {
+  const labels = record.labels[merge] ?? record.labels.tokens;
+  const list = (/** @type {number | null | undefined} */ index) => (index === null || index === undefined ? null : overview.labels[index]);
+  return {
+    query: axisOf("query", record.T, record.part?.top ?? 0, list(labels.queries), list(labels.written), labels.queryGroups),
+    key: axisOf("key", record.S, record.part?.left ?? 0, list(labels.keys), null, labels.keyGroups),
+  };
+}
+
+/**
+ * @param {"query" | "key"} side
+ * @param {number} length
+ * @param {number} start  the position of the first token in the whole map
+ * @param {string[] | null} labels
+ * @param {string[] | null} written
+ * @param {number[] | undefined} groups  the first position of each unit
+ * @returns {Axis}
+ */
+function axisOf(side, length, start, labels, written, groups) {
+  const count = groups ? groups.length : length;
+  const starts = groups ? [...groups, length] : null;
+  const unitOf = (/** @type {number} */ position) => (starts ? cellAt(starts, position) : position);
+  const positionOf = (/** @type {number} */ unit) => (starts ? starts[Math.min(count, Math.max(0, unit))] : unit);
+  const label = (/** @type {number} */ unit) => {
+    if (!labels) return String(start + positionOf(unit));
+    return written?.[unit] ? `${isolatedText(labels[unit])} → ${isolatedText(written[unit])}` : labels[unit];
+  };
+  const name = (/** @type {number} */ unit, stop = unit + 1) => {
+    const first = start + positionOf(unit), last = start + positionOf(Math.min(count, stop)) - 1;
+    const place = last > first ? `${first}–${last}` : `${first}`;
+    return labels && stop === unit + 1 ? `${label(unit)} (${place})` : place;
+  };
+  return { side, count, labels, written, unitOf, positionOf, label, name };
+}
+
+/** Words of these scripts are written downwards where there is little space; others are rotated. */
+const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff00-\uffef]+$/u;
+
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** A text that does not change the direction of the text around it. @param {string} text */
+const isolatedText = (text) => (FROM_THE_RIGHT.test(text) ? `\u2068${text}\u2069` : text);
+
+/** The characters of a label written downwards, or null where it must be rotated. @param {string} label */
+export function downwards(label) {
+  const parts = label.split(" → ");
+  if ([...label].length === 1) return [label];
+  return parts.every((part) => UPRIGHT.test(part)) ? parts.flatMap((part, i) => (i ? ["↓", ...part] : [...part])) : null;
+}
+
+/** What a head does, in words. @param {Explorer} explorer @param {string | null | undefined} pattern */
+export function patternName(explorer, pattern) {
+  const [family, count] = patternFamily(pattern);
+  return explorer.say(`pattern-${family}`, { count, name: pattern ?? "" });
+}
+
+const FAMILIES = ["previous", "itself", "first", "same", "induction", "local", "separator", "alignment"];
+
+/** The family of a pattern and its distance: "back-3" is ["back", 3]. @param {string | null | undefined} pattern @returns {[string, number]} */
+export function patternFamily(pattern) {
+  if (!pattern) return ["none", 0];
+  if (FAMILIES.includes(pattern)) return [pattern, 0];
+  const [, family, count] = /^(back|ahead)-(\d+)$/.exec(pattern) ?? /^(induction)([+-]\d+)$/.exec(pattern) ?? ["", "other", "0"];
+  return [family === "induction" ? "shifted" : family, Number(count)];
+}
+
+/** "layer 3 · head 5" in the current language. @param {Explorer} explorer @param {number} layer @param {number} head */
+export function headTitle(explorer, layer, head) {
+  return `${explorer.record(layer).titles[explorer.state.get().lang]} · ${explorer.say("head")} ${head}`;
+}
+
+/** A share in whole percent. @param {number} share */
+export const percent = (share) => Math.round(100 * share);
+
+/** The name of a row or column of cells: its token and position, or its positions. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
+export function cellName(explorer, cells, side, index) {
+  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts;
+  return axis.name(axis.unitOf(starts[index]), axis.unitOf(starts[index + 1] - 1) + 1);
+}
+
+/** The label alone, or the positions where a cell covers several tokens. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
+export function cellLabel(explorer, cells, side, index) {
+  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts, unit = axis.unitOf(starts[index]);
+  return axis.unitOf(starts[index + 1] - 1) === unit ? axis.label(unit) : cellName(explorer, cells, side, index);
+}

@@ -1,0 +1,177 @@
+// Lines between the words that read and the words they read from, one colour for each head.
+
+import { selectCell } from "./actions.js";
+import { create, segments } from "./dom.js";
+import { cellLabel, downwards } from "./labels.js";
+import { canvasPen, measuringPen, sized } from "./pen.js";
+import { cellAt } from "./pooling.js";
+import { shortWeight } from "./scale.js";
+
+const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE = 13, ACROSS = 26;
+/** Colours of heads that colour-blind people tell apart. */
+const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8f7ee7", "#a0793d"];
+
+/** @param {Explorer} explorer @returns {Panel} */
+export function linesPanel(explorer) {
+  const { state } = explorer, family = getComputedStyle(explorer.root).fontFamily || "sans-serif", ruler = measuringPen(family);
+  const turn = segments("lines", [["vertical", "lines-vertical"], ["horizontal", "lines-horizontal"]], (value) => state.set({ lines: /** @type {State["lines"]} */ (value) }));
+  const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
+  const told = create("p", { class: "quiet" }), chips = create("div", { class: "chips", role: "group", "data-label": "heads" });
+  const canvas = create("canvas", { class: "lines", tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
+  const frame = create("div", { class: "lines-frame" }, canvas);
+  const element = create("div", { class: "lines-panel" },
+    create("div", { class: "tools" }, turn.element, create("label", { class: "chooser" }, create("span", { "data-text": "threshold" }), range)), chips, told, frame);
+  /** @type {{head: number, cells: Cells, scale: Scale}[]} */
+  let drawn = [];
+  /** @type {ReturnType<typeof place> | null} */
+  let at = null;
+  let asked = 0, stale = true;
+  const visible = () => state.get().view === "lines" && state.get().depth === "head";
+
+  const load = async () => {
+    const { layer, heads } = state.get(), number = ++asked;
+    const found = await Promise.all(heads.map(async (head) => ({ head, cells: await explorer.shownCells(layer, head) }))).catch(() => []);
+    if (number !== asked) return;
+    drawn = found.map((one) => ({ ...one, scale: explorer.scaleOf(one.cells) }));
+    stale = false;
+    draw();
+  };
+  /** Which words are shown and where they stand. */
+  const place = () => {
+    const { cells } = drawn[0], { query, key, lines } = state.get(), upright = lines === "vertical";
+    const part = (/** @type {ArrayLike<number>} */ starts, /** @type {number | null} */ position) => {
+      const count = starts.length - 1, middle = cellAt(starts, position ?? 0), first = Math.max(0, Math.min(count - MOST_WORDS, middle - MOST_WORDS / 2));
+      return { first, stop: Math.min(count, first + MOST_WORDS) };
+    };
+    const rows = part(cells.rowStarts, query), cols = part(cells.colStarts, key);
+    const names = (/** @type {"query" | "key"} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => Array.from({ length: stop - first }, (_, i) => cellLabel(explorer, cells, side, first + i));
+    const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE)))));
+    const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
+    if (upright) {
+      const width = Math.max(180, Math.min(760, (element.clientWidth || 600) - 6));
+      const most = Math.min(widest[0], 0.34 * width), other = Math.min(widest[1], 0.34 * width);
+      return { rows, cols, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
+    }
+    const pitch = single ? ACROSS : Math.max(20, Math.min(64, (element.clientWidth || 600) / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
+    const [above, below] = labels.map((all, i) => (flat ? 24 : 18 + Math.max(...all.map((one) => { const stack = downwards(one); return stack ? SIZE * stack.length : Math.min(widest[i], ruler.width(one, SIZE)); }))));
+    return { rows, cols, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
+  };
+  const draw = () => {
+    if (!visible() || !drawn.length) return;
+    at = place();
+    paint(canvasPen(sized(canvas, at.width, at.height), family), at);
+  };
+
+  /** The smallest weight that is drawn: the chosen one, or such that not too many lines are. */
+  const threshold = () => state.get().threshold ?? drawn.reduce((least, { cells }) => {
+    const all = cells.values.filter((value) => value >= LEAST_WEIGHT).sort(), most = Math.floor(MOST_LINES / drawn.length);
+    return Math.max(least, all.length > most ? all[all.length - most] : LEAST_WEIGHT);
+  }, LEAST_WEIGHT);
+
+  /** @param {Pen} pen @param {ReturnType<typeof place>} box */
+  const paint = (pen, box) => {
+    const { query, key, pins, direction } = state.get(), least = threshold(), { cells } = drawn[0];
+    const chosenRows = new Set(pins.map(([q]) => cellAt(cells.rowStarts, q))), chosenCols = new Set(pins.map(([, k]) => cellAt(cells.colStarts, k)));
+    if (query !== null && direction === "looks") chosenRows.add(cellAt(cells.rowStarts, query));
+    if (key !== null && direction === "seen") chosenCols.add(cellAt(cells.colStarts, key));
+    const strong = (/** @type {number} */ r, /** @type {number} */ c) => (direction === "looks" ? chosenRows.has(r) : chosenCols.has(c));
+    const point = (/** @type {number} */ i, /** @type {number} */ end) => /** @type {Span} */ (box.upright ? [end, 4 + (i + 0.5) * box.pitch] : [4 + (i + 0.5) * box.pitch, end]);
+    let count = 0;
+    for (const pass of [false, true]) {
+      for (const { head, cells: own, scale } of drawn) {
+        const colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent");
+        for (let r = box.rows.first; r < box.rows.stop; r++) {
+          for (let c = box.cols.first; c < box.cols.stop; c++) {
+            const value = own.values[r * own.C + c];
+            if (!(value >= least) || strong(r, c) !== pass) continue;
+            count++;
+            const level = scale.level(value);
+            pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
+          }
+        }
+      }
+    }
+    words(pen, box, 0, chosenRows, point);
+    words(pen, box, 1, chosenCols, point);
+    range.value = String(Math.log10(Math.max(0.001, least)));
+    const part = box.rows.stop - box.rows.first < cells.R || box.cols.stop - box.cols.first < cells.C;
+    told.textContent = explorer.say(part ? "lines-part" : "lines-told", { count, weight: shortWeight(least), shown: MOST_WORDS });
+  };
+  /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
+  const words = (pen, box, side, chosen, point) => {
+    const ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), { first } = side ? box.cols : box.rows;
+    box.labels[side].forEach((label, i) => {
+      const [x, y] = point(i, side ? box.to : box.from), stack = box.upright || box.single ? null : downwards(label), fill = chosen.has(first + i) ? mark : ink, weight = chosen.has(first + i) ? 650 : 400, style = { size: SIZE, fill, weight };
+      if (box.upright) pen.text(label, side ? x + 8 : x - 8, y, { ...style, align: side ? "left" : "right", most: box.most[side] });
+      else if (box.single) pen.text(label, x, side ? y + 12 : y - 12, { ...style, align: "center" });
+      else if (stack) stack.forEach((one, j, all) => pen.text(one, x, side ? y + 16 + j * SIZE : y - 16 - (all.length - 1 - j) * SIZE, { ...style, align: "center" }));
+      else pen.text(label, x, side ? y + 8 : y - 8, { ...style, turned: true, align: side ? "right" : "left", most: box.most[side] });
+    });
+  };
+
+  /** The word under the pointer. @param {PointerEvent} event */
+  const under = (event) => {
+    if (!at) return null;
+    const bounds = canvas.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+    const [along, over] = at.upright ? [y, x] : [x, y], side = over < (at.from + at.to) / 2 ? "query" : "key", { first, stop } = side === "query" ? at.rows : at.cols;
+    const index = first + Math.floor((along - 4) / at.pitch);
+    return index >= first && index < stop ? { side, index } : null;
+  };
+  /** @param {{side: string, index: number}} found */
+  const select = ({ side, index }) => {
+    const { cells } = drawn[0], { query, key } = state.get();
+    if (side === "query") selectCell(explorer, cells.rowStarts[index], key ?? 0); else selectCell(explorer, query ?? 0, cells.colStarts[index]);
+    state.set({ direction: side === "query" ? "looks" : "seen" });
+  };
+  canvas.addEventListener("pointermove", (event) => { const found = under(event); if (found) select(found); });
+  canvas.addEventListener("click", (event) => {
+    const found = under(/** @type {PointerEvent} */ (event)), { query, key, pins } = state.get();
+    if (!found || query === null || key === null) return;
+    const rest = pins.filter(([q, k]) => (found.side === "query" ? q !== query : k !== key));
+    state.set({ pins: rest.length < pins.length ? rest : [...pins, [query, key]] });
+  });
+  /** @param {KeyboardEvent} event */
+  function move(event) {
+    const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, Home: -(2 ** 30), End: 2 ** 30 }[event.key];
+    if (!drawn.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { cells } = drawn[0], { query, key, direction } = state.get(), side = direction === "looks" ? "query" : "key", starts = side === "query" ? cells.rowStarts : cells.colStarts;
+    if (by) {
+      const index = Math.max(0, Math.min(starts.length - 2, cellAt(starts, (side === "query" ? query : key) ?? 0) + by));
+      select({ side, index });
+      explorer.announce(explorer.say(side === "query" ? "sentence-looks" : "sentence-seen", { word: cellLabel(explorer, cells, side, index) }));
+    } else if (event.key === "Enter" && query !== null && key !== null) state.set({ pins: [...state.get().pins, [query, key]] });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  const fillChips = () => {
+    const { heads } = state.get(), { heads: count } = explorer.record();
+    chips.replaceChildren(...Array.from({ length: count }, (_, head) => {
+      const chip = create("button", { type: "button", "aria-pressed": String(heads.includes(head)), "aria-label": `${explorer.say("head")} ${head}` }, String(head));
+      chip.style.setProperty("--own", heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent"));
+      chip.addEventListener("click", () => {
+        const now = state.get().heads, next = now.includes(head) ? now.filter((one) => one !== head) : [...now, head].sort((a, b) => a - b);
+        if (next.length) state.set({ heads: next });
+      });
+      return chip;
+    }));
+    chips.hidden = count < 2;
+  };
+  const observer = new ResizeObserver(() => requestAnimationFrame(draw));
+  observer.observe(element);
+  return {
+    element,
+    update(now, changed) {
+      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+      if (has("layer", "head", "heads", "scale", "merge")) stale = true;
+      turn.select(now.lines);
+      if (!visible()) return;
+      if (has("layer", "heads", "lang", "theme", "view", "depth")) fillChips();
+      if (stale) load();
+      else if (has("query", "key", "pins", "direction", "lines", "threshold", "lang", "theme", "view", "depth")) draw();
+    },
+    size: () => (at ? [at.width, at.height] : [300, 100]),
+    draw: (pen) => { if (at && drawn.length) paint(pen, at); },
+    destroy: () => observer.disconnect(),
+  };
+}

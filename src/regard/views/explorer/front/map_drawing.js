@@ -1,0 +1,196 @@
+// The map of one head drawn with a pen: cells, labels, the line of the prompt, the selection and the pins.
+
+import { downwards } from "./labels.js";
+import { colourOf, inkOn } from "./scale.js";
+import { visiblePart } from "./zoom.js";
+
+const SMALLEST = 9, LARGEST = 13, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
+
+/** @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement}} Picture */
+/** @typedef {{left: number, top: number, width: number, height: number, x: number, y: number, rows: Span, cols: Span}} Layout */
+
+/**
+ * The box of the cells inside of a given width; `x` and `y` are the sizes of one unit, `rows` and `cols` what is visible.
+ * @param {Pen} pen
+ * @param {{query: Axis, key: Axis}} axes
+ * @param {State["zoom"]} zoom
+ * @param {number} wide
+ * @param {number} high  the most that the cells may take
+ * @returns {Layout}
+ */
+export function mapLayout(pen, { query, key }, zoom, wide, high) {
+  const { rows, cols } = visiblePart(zoom, query.count, key.count);
+  const widest = (/** @type {Axis} */ axis) => {
+    let found = 0;
+    for (let i = 0; i < Math.min(axis.count, MOST_MEASURED); i++) found = Math.max(found, pen.width(axis.label(i).slice(0, 60), LARGEST));
+    return Math.min(found, WIDEST_LABEL, 0.3 * wide);
+  };
+  const left = query.labels ? 14 + widest(query) : 48, across = Math.max(40, wide - left - 8);
+  const cell = Math.min(56, across / Math.max(1, key.count), high / Math.max(1, query.count));
+  // A map with few rows or columns stays readable: its cells are not square then.
+  const width = Math.min(across, Math.max(cell * key.count, Math.min(across, 34 * key.count)));
+  const height = Math.min(high, Math.max(cell * query.count, Math.min(28 * query.count, high)));
+  const square = Math.min(width / Math.max(1, key.count), height / Math.max(1, query.count));
+  const close = Math.max(key.count, query.count) <= 3 * Math.min(key.count, query.count);
+  const [w, h] = close ? [square * key.count, square * query.count] : [width, height];
+  const x = w / Math.max(1, cols[1] - cols[0]), y = h / Math.max(1, rows[1] - rows[0]);
+  const top = 16 + (key.labels ? columnLabels(pen, key, cols, x, Math.min(WIDEST_LABEL, 0.3 * wide)).high : LARGEST);
+  return { left, top, width: w, height: h, x, y, rows, cols };
+}
+
+/**
+ * How the columns are labelled: font size, every how many of them, and whether long ones are rotated.
+ * @param {Pen} pen
+ * @param {Axis} axis
+ * @param {Span} span
+ * @param {number} unit
+ * @param {number} most
+ */
+function columnLabels(pen, axis, [start, stop], unit, most) {
+  const size = Math.max(SMALLEST, Math.min(LARGEST, unit - 2)), first = Math.floor(start), last = Math.min(axis.count, Math.ceil(stop), first + MOST_MEASURED);
+  let widest = 0, single = true;
+  for (let i = first; i < last; i++) {
+    const label = axis.label(i).slice(0, 60);
+    if ([...label].length > 1) single = false;
+    widest = Math.max(widest, pen.width(label, size));
+  }
+  const turned = !single && widest + 6 > unit;
+  return { size, turned, step: Math.max(1, Math.ceil((turned ? size + 1 : widest + 2) / unit)), high: turned ? Math.min(most, widest) : size };
+}
+
+/** Positions at round numbers that do not touch each other. @param {Span} span @param {number} unit @param {number} needed */
+function roundPositions([start, stop], unit, needed) {
+  const least = needed / unit, power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  const step = Math.max(1, (/** @type {number} */ ([1, 2, 5, 10].find((times) => times * power >= least)) || 10) * power), found = [];
+  for (let at = Math.ceil(start / step) * step; at < stop; at += step) found.push(at);
+  return found;
+}
+
+/**
+ * The map without selection.
+ * @param {Explorer} explorer
+ * @param {Pen} pen
+ * @param {Layout} at
+ * @param {{query: Axis, key: Axis}} axes
+ * @param {Picture[]} pictures  drawn one over the other; the last is the finest
+ */
+export function drawMap(explorer, pen, at, axes, pictures) {
+  const { left, top, width, height } = at;
+  pen.rect(left, top, width, height, explorer.colour("--hidden"));
+  pen.clip(left, top, width, height, () => {
+    hatch(pen, at, explorer.colour("--hatch"));
+    for (const picture of pictures) drawPicture(explorer, pen, at, axes, picture);
+  });
+  drawRowLabels(explorer, pen, at, axes.query);
+  drawColumnLabels(explorer, pen, at, axes.key);
+  drawPrompt(explorer, pen, at, axes.query);
+}
+
+/** @param {Pen} pen @param {Layout} at @param {string} colour */
+function hatch(pen, { left, top, width, height }, colour) {
+  for (let d = 0; d < width + height; d += 7) pen.line([left + d, top, left + d - height, top + height], colour, 1);
+}
+
+/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {{query: Axis, key: Axis}} axes @param {Picture} picture */
+function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels }) {
+  if (!cells.R || !cells.C) return;
+  const place = (/** @type {ArrayLike<number>} */ starts, /** @type {Axis} */ axis) => {
+    const count = starts.length - 1, first = axis.unitOf(starts[0]), end = axis.unitOf(Math.max(starts[0], starts[count] - 1)) + 1;
+    return { first, end, size: axis.unitOf(starts[1] - 1) + 1 - first || 1 };
+  };
+  const down = place(cells.rowStarts, query), across = place(cells.colStarts, key);
+  // The last cell may be cut off: it is drawn as large as the others and clipped at the end of the map.
+  const x = at.left + (across.first - at.cols[0]) * at.x, y = at.top + (down.first - at.rows[0]) * at.y;
+  const drawn = () => pen.image(pixels, [0, 0, cells.C, cells.R], [x, y, cells.C * across.size * at.x, cells.R * down.size * at.y]);
+  pen.clip(x, y, (across.end - across.first) * at.x, (down.end - down.first) * at.y, drawn);
+  if (at.x * across.size < 34 || at.y * down.size < 18) return;
+  const decimals = scale.ceiling <= 0.1 ? 3 : 2;
+  for (let r = 0; r < cells.R; r++) {
+    for (let c = 0; c < cells.C; c++) {
+      const value = cells.values[r * cells.C + c], colour = colourOf(explorer.overview, scale, value);
+      if (!colour || value < 0.5 * 10 ** -decimals) continue;
+      const text = Number.isNaN(value) ? "NaN" : value.toFixed(decimals);
+      pen.text(text, x + (c + 0.5) * across.size * at.x, y + (r + 0.5) * down.size * at.y, { size: 11, fill: inkOn(colour), align: "center" });
+    }
+  }
+}
+
+/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
+function drawRowLabels(explorer, pen, at, axis) {
+  const fill = explorer.colour("--ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
+  const named = axis.labels && y >= 6;
+  const units = named ? unitsOf(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 22);
+  for (const unit of units) {
+    const place = top + (unit + 0.5 - rows[0]) * y;
+    if (place < top || place > top + at.height) continue;
+    pen.text(named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1"), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
+  }
+}
+
+/** Every so many units of a span. @param {Span} span @param {number} count @param {number} step */
+function unitsOf([start, stop], count, step) {
+  const found = [];
+  for (let unit = Math.ceil(Math.floor(start) / step) * step; unit < Math.min(count, stop); unit += step) found.push(unit);
+  return found;
+}
+
+/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
+function drawColumnLabels(explorer, pen, at, axis) {
+  const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= 6;
+  const style = named ? columnLabels(pen, axis, cols, x, top - 12) : { size: 11, turned: false, step: 1 };
+  const units = named ? unitsOf(cols, axis.count, style.step) : roundPositions(cols, x, 56);
+  for (const unit of units) {
+    const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
+    if (place < left || place > left + at.width) continue;
+    const characters = style.turned ? downwards(label) : null;
+    if (!style.turned) {
+      pen.text(label, place, top - 6 - style.size / 2, { size: style.size, fill, align: "center" });
+    } else if (characters) {
+      const most = Math.max(1, Math.floor((top - 10) / style.size)), kept = characters.length > most ? [...characters.slice(0, most - 1), "⋮"] : characters;
+      kept.forEach((one, i) => pen.text(one, place, top - 6 + (i - kept.length + 0.5) * style.size, { size: style.size, fill, align: "center" }));
+    } else {
+      pen.text(label, place, top - 6, { size: style.size, fill, turned: true, most: top - 10 });
+    }
+  }
+}
+
+/** The line between the prompt and the generated text. @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
+function drawPrompt(explorer, pen, at, axis) {
+  const { prompt } = explorer.record();
+  if (prompt === null || prompt === undefined) return;
+  const y = at.top + (axis.unitOf(prompt) - at.rows[0]) * at.y;
+  if (y > at.top && y < at.top + at.height) pen.line([at.left - 6, y, at.left + at.width, y], explorer.colour("--mark"), 1.5, 1, [6, 4]);
+}
+
+/**
+ * The selected row and column, and the pins.
+ * @param {Explorer} explorer
+ * @param {Pen} pen
+ * @param {Layout} at
+ * @param {{rows: Span, cols: Span} | null} selected  in units
+ * @param {{rows: Span, cols: Span}[]} pins
+ */
+export function drawSelection(explorer, pen, at, selected, pins) {
+  const box = (/** @type {{rows: Span, cols: Span}} */ { rows, cols }) => /** @type {const} */ ([
+    at.left + (cols[0] - at.cols[0]) * at.x, at.top + (rows[0] - at.rows[0]) * at.y,
+    Math.max(3, (cols[1] - cols[0]) * at.x), Math.max(3, (rows[1] - rows[0]) * at.y),
+  ]);
+  pen.clip(at.left - 1, at.top - 1, at.width + 2, at.height + 2, () => {
+    const mark = explorer.colour("--mark"), thick = at.x < 6 ? 1 : 2;
+    if (selected) {
+      const [x, y, width, height] = box(selected);
+      pen.rect(at.left, y, at.width, height, null, mark, thick / 2);
+      pen.rect(x, at.top, width, at.height, null, mark, thick / 2);
+      pen.rect(x, y, width, height, null, "#fff", thick + 1.5);
+      pen.rect(x, y, width, height, null, mark, thick);
+    }
+    pins.forEach((pin, i) => {
+      const [x, y, width, height] = box(pin), middle = /** @type {Span} */ ([x + width / 2, y + height / 2]);
+      pen.rect(x, y, width, height, null, "#fff", 3.5);
+      pen.rect(x, y, width, height, null, "#111", 1.5);
+      const [across, down] = at.x < 30 || at.y < 30 ? middle : [x + 7, y + 7];
+      pen.rect(across - 7, down - 7, 14, 14, "#111", "#fff", 1);
+      pen.text(String(i + 1), across, down + 0.5, { size: 10, fill: "#fff", align: "center", weight: 600 });
+    });
+  });
+}

@@ -1,0 +1,211 @@
+// All heads of a model as small maps, or as tiles coloured by what each head does.
+
+import { openHead } from "./actions.js";
+import { chooser, create } from "./dom.js";
+import { headTitle, patternFamily, patternName, percent } from "./labels.js";
+import { css, inkOn } from "./scale.js";
+
+const SIDE = 48;
+/** Colours that colour-blind people tell apart (Okabe and Ito 2008), for families of patterns. @type {Record<string, RGB>} */
+const FAMILY_COLOURS = {
+  previous: [0, 114, 178], back: [86, 180, 233], itself: [153, 153, 153], first: [90, 90, 100], induction: [213, 94, 0], shifted: [230, 159, 0],
+  same: [240, 228, 66], local: [0, 158, 115], ahead: [120, 200, 170], separator: [204, 121, 167], alignment: [148, 103, 189], other: [120, 120, 140], none: [200, 200, 208],
+};
+
+/** @typedef {{layer: number, head: number, tile: HTMLButtonElement}} Tile */
+
+/** @param {Explorer} explorer @returns {Panel} */
+export function modelPanel(explorer) {
+  const { state, overview } = explorer, hasEffect = overview.records.some(({ measures }) => measures.effect);
+  const measures = ["maps", "pattern", "entropy", "sink", "distance", ...(hasEffect ? ["effect"] : [])];
+  const show = chooser("show", measures.map((name) => [name, `show-${name}`]), (value) => state.set({ show: /** @type {State["show"]} */ (value) }));
+  const sort = chooser("sort", [["layer", "sort-layer"], ["measure", "sort-measure"]], (value) => state.set({ sort: /** @type {State["sort"]} */ (value) }));
+  const grid = create("div", { class: "grid", role: "grid", "data-label": "model-label", onkeydown: move });
+  const preview = create("div", { class: "preview", "aria-hidden": "true", hidden: true }), key = create("p", { class: "quiet families" });
+  const element = create("div", { class: "model-panel" }, create("div", { class: "tools" }, show.element, sort.element),
+    create("p", { class: "quiet", "data-text": "model-note" }), key, grid, preview);
+  const thumbnails = thumbnailsOf(overview), tiles = makeTiles(explorer, thumbnails, look, () => { preview.hidden = true; });
+
+  /** The tiles row by row. @type {Tile[][]} */
+  let rows = [];
+  const arrange = () => {
+    const { show: what, sort: order } = state.get();
+    const sorted = order === "measure" && what !== "maps";
+    rows = sorted ? [[...tiles].sort((a, b) => compareTiles(explorer, what, a, b))] : layersByKind(overview).map((layer) => tiles.filter((one) => one.layer === layer));
+    grid.classList.toggle("sorted", sorted);
+    grid.replaceChildren(...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
+  };
+  const paint = () => {
+    const { show: what } = state.get(), range = what === "maps" || what === "pattern" ? null : rangeOf(overview, what);
+    grid.dataset.show = what;
+    for (const one of tiles) paintTile(explorer, one, what, range);
+    const families = [...new Set(overview.records.flatMap((record) => record.measures.pattern.map((name) => patternFamily(name)[0])))];
+    key.hidden = what !== "pattern" && what !== "maps";
+    key.replaceChildren(...Object.keys(FAMILY_COLOURS).filter((name) => families.includes(name)).map((name) => {
+      const swatch = create("i");
+      swatch.style.background = css(FAMILY_COLOURS[name]);
+      return create("span", {}, swatch, explorer.say(`family-${name}`));
+    }));
+  };
+  const mark = () => {
+    const { layer, head } = state.get();
+    for (const one of tiles) {
+      const chosen = one.layer === layer && one.head === head;
+      one.tile.setAttribute("aria-selected", String(chosen));
+      one.tile.tabIndex = chosen ? 0 : -1;
+      if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.clientHeight / 2);
+    }
+  };
+
+  /** @param {KeyboardEvent} event */
+  function move(event) {
+    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] }[event.key];
+    const row = rows.findIndex((all) => all.some(({ tile }) => tile === event.target));
+    if (!by || row < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const columns = rows.length === 1 ? Math.max(1, rows[0].findIndex(({ tile }) => tile.offsetTop > rows[0][0].tile.offsetTop)) : 0;
+    const at = rows[row].findIndex(({ tile }) => tile === event.target);
+    const to = rows[Math.max(0, Math.min(rows.length - 1, row + by[0]))];
+    const next = to[Math.max(0, Math.min(to.length - 1, at + by[1] + (columns ? by[0] * columns : 0)))];
+    event.preventDefault();
+    event.stopPropagation();
+    tiles.forEach(({ tile }) => { tile.tabIndex = -1; });
+    next.tile.tabIndex = 0;
+    next.tile.focus();
+  }
+  /** The preview beside a tile. @param {Tile} one */
+  function look({ layer, head, tile }) {
+    const record = explorer.record(layer), { measures: found } = record, { say } = explorer, large = create("canvas", { width: SIDE, height: SIDE });
+    thumbnails(large, layer, head);
+    const lines = [
+      found.pattern[head] ? say("does", { pattern: patternName(explorer, found.pattern[head]), score: percent(found.score[head]) }) : say("does-nothing"),
+      ...["entropy", "sink", "distance", "effect"].map((name) => [name, valueOf(record, name, head)]).filter(([, value]) => value !== null)
+        .map(([name, value]) => `${say(`show-${name}`)} ${measureText(String(name), Number(value))}`),
+    ];
+    preview.replaceChildren(large, create("div", {}, create("b", {}, headTitle(explorer, layer, head)), ...lines.map((line) => create("p", {}, line))));
+    preview.hidden = false;
+    const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect();
+    preview.style.top = `${box.bottom - whole.top + 8}px`;
+    preview.style.left = `${Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
+  }
+  return {
+    element,
+    update(now, changed) {
+      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+      if (has("show", "sort", "lang")) {
+        [show.list.value, sort.list.value, sort.element.hidden] = [now.show, now.sort, now.show === "maps"];
+        arrange();
+        paint();
+      }
+      if (has("show", "sort", "lang", "layer", "head")) mark();
+    },
+    size: () => [Math.max(320, 28 + 60 * Math.max(...overview.records.map(({ heads }) => heads)) + 120), 60 * overview.records.length + 20],
+    draw(pen) {
+      const ink = explorer.colour("--ink");
+      overview.records.forEach((record, layer) => {
+        pen.text(record.titles[state.get().lang], 140, 60 * layer + 30, { size: 11, fill: ink, align: "right", most: 134 });
+        for (let head = 0; head < record.heads; head++) {
+          const small = create("canvas", { width: SIDE, height: SIDE });
+          thumbnails(small, layer, head);
+          pen.rect(148 + 60 * head, 60 * layer + 4, 52, 52, explorer.colour("--hidden"));
+          pen.image(small, [0, 0, SIDE, SIDE], [148 + 60 * head, 60 * layer + 4, 52, 52]);
+        }
+      });
+    },
+  };
+}
+
+/** A function that draws the small map of a head on a canvas. @param {Overview} overview */
+function thumbnailsOf({ records, thumbnails, colours: { sequential, nan } }) {
+  const packed = (/** @type {RGB} */ [red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  const table = Uint32Array.from({ length: 256 }, (_, i) => (i === 0 ? 0 : i === 255 ? packed(nan) : packed(sequential[Math.round((i - 1) / 253 * (sequential.length - 1))])));
+  let count = 0;
+  const offsets = records.map(({ heads }) => (count += heads) - heads);
+  return (/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ layer, /** @type {number} */ head) => {
+    const image = new ImageData(SIDE, SIDE), pixels = new Uint32Array(image.data.buffer), start = (offsets[layer] + head) * SIDE * SIDE;
+    for (let i = 0; i < pixels.length; i++) pixels[i] = table[thumbnails[start + i]];
+    canvas.getContext("2d")?.putImageData(image, 0, 0);
+  };
+}
+
+/** @param {Explorer} explorer @param {(canvas: HTMLCanvasElement, layer: number, head: number) => void} draw @param {(tile: Tile) => void} look @param {() => void} leave */
+function makeTiles(explorer, draw, look, leave) {
+  return explorer.overview.records.flatMap((record, layer) => Array.from({ length: record.heads }, (_, head) => {
+    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span", { class: "value" }), strip = create("i");
+    const tile = create("button", { type: "button", role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
+    const one = { layer, head, tile };
+    draw(canvas, layer, head);
+    tile.addEventListener("click", () => { leave(); openHead(explorer, layer, head); if (explorer.state.get().depth === "model") explorer.state.set({ depth: "head" }); });
+    for (const name of ["pointerenter", "focus"]) tile.addEventListener(name, () => look(one));
+    for (const name of ["pointerleave", "blur"]) tile.addEventListener(name, leave);
+    return one;
+  }));
+}
+
+/** The layers, those of one kind of attention together. @param {Overview} overview */
+function layersByKind({ records }) {
+  const kinds = [...new Set(records.map(({ kind }) => kind))];
+  return [...records.keys()].sort((a, b) => kinds.indexOf(records[a].kind) - kinds.indexOf(records[b].kind) || a - b);
+}
+
+/** Rows with their layer, under the kind of attention where there are several. @param {Explorer} explorer @param {Tile[][]} rows */
+function rowsByKind({ overview, say, state }, rows) {
+  const kinds = new Set(overview.records.map(({ kind }) => kind)), found = /** @type {HTMLElement[]} */ ([]);
+  let kind = "";
+  for (const tiles of rows) {
+    if (!tiles.length) continue;
+    const [{ layer }] = tiles, record = overview.records[layer], title = record.titles[state.get().lang];
+    if (record.kind !== kind) {
+      const name = kinds.size > 1 && create("div", { role: "row", class: "kind" }, create("span", { role: "rowheader" }, say(`kind-${record.kind}`)));
+      found.push(create("div", { role: "rowgroup", class: "block" }, name));
+    }
+    kind = record.kind;
+    const short = /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
+    const heads = create("div", { class: "heads", role: "presentation" }, ...tiles.map(({ tile }) => tile));
+    heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
+    found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
+  }
+  return found;
+}
+
+/** A measure of a head; null where it is unknown. @param {Attention} record @param {string} name @param {number} head @returns {number | null} */
+function valueOf({ measures }, name, head) {
+  const value = /** @type {any} */ (measures)[name]?.[head];
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** @param {Overview} overview @param {string} name @returns {Span} */
+function rangeOf({ records }, name) {
+  const all = records.flatMap((record) => Array.from({ length: record.heads }, (_, head) => valueOf(record, name, head))).filter((value) => value !== null);
+  return [Math.min(0, ...all), Math.max(1e-9, ...all)];
+}
+
+/** @param {string} name @param {number} value */
+function measureText(name, value) {
+  return name === "sink" ? `${percent(value)} %` : value >= 100 ? String(Math.round(value)) : value.toFixed(value < 10 ? 2 : 1);
+}
+
+/** Largest first; patterns by family, then by score. @param {Explorer} explorer @param {string} what @param {Tile} a @param {Tile} b */
+function compareTiles(explorer, what, a, b) {
+  const of = (/** @type {Tile} */ { layer, head }) => explorer.record(layer).measures.pattern[head], families = Object.keys(FAMILY_COLOURS);
+  const family = what === "pattern" ? families.indexOf(patternFamily(of(a))[0]) - families.indexOf(patternFamily(of(b))[0]) : 0;
+  const value = (/** @type {Tile} */ { layer, head }) => valueOf(explorer.record(layer), what === "pattern" ? "score" : what, head) ?? -Infinity;
+  return family || value(b) - value(a);
+}
+
+/** @param {Explorer} explorer @param {Tile} one @param {string} what @param {Span | null} range */
+function paintTile(explorer, { layer, head, tile }, what, range) {
+  const record = explorer.record(layer), { pattern, score } = record.measures, [canvas, value, strip] = /** @type {HTMLElement[]} */ ([...tile.children]);
+  const does = pattern[head] ? `${patternName(explorer, pattern[head])} ${percent(score[head])} %` : explorer.say("does-nothing");
+  const number = range && valueOf(record, what, head), family = FAMILY_COLOURS[patternFamily(pattern[head])[0]];
+  canvas.hidden = what !== "maps";
+  value.hidden = what === "maps";
+  strip.hidden = what !== "maps";
+  strip.style.background = css(family);
+  strip.style.opacity = String(pattern[head] ? 0.35 + 0.65 * score[head] : 0);
+  const { sequential } = explorer.overview.colours;
+  const colour = range ? (number === null ? null : sequential[Math.round((number - range[0]) / (range[1] - range[0] || 1) * (sequential.length - 1))]) : family;
+  tile.style.background = what === "maps" || !colour ? "" : css(colour);
+  value.style.color = colour ? inkOn(colour) : "";
+  value.textContent = range ? (number === null ? "–" : measureText(what, number)) : pattern[head] ? String(percent(score[head])) : "";
+  tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${does}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
+}

@@ -1,0 +1,306 @@
+// mount(element, source) draws a trace into an element. All state is in the view that each mount creates.
+
+import { openHead, togglePin, zoomMap } from "./actions.js";
+import { floats } from "./arrays.js";
+import { comparePanel } from "./compare_panel.js";
+import { chooser, create, isolated, segments, translate } from "./dom.js";
+import { effectPanel } from "./effect_panel.js";
+import { exportMenu } from "./export.js";
+import { generationPanel } from "./generation_panel.js";
+import { imagePanel } from "./image_panel.js";
+import { helpDialog, listenToKeys } from "./keyboard.js";
+import { axesOf, filled, headTitle, patternName, percent } from "./labels.js";
+import { linesPanel } from "./lines_panel.js";
+import { mapPanel } from "./map_panel.js";
+import { modelPanel } from "./model_panel.js";
+import { neighboursPanel } from "./neighbours_panel.js";
+import { numbersPanel } from "./numbers_panel.js";
+import { poolAt, startsOf } from "./pooling.js";
+import { scaleFor, withoutFirst } from "./scale.js";
+import { sentencePanel } from "./sentence_panel.js";
+import { createStore, firstState } from "./state.js";
+
+const VERSION = 1;
+/** What changes while the pointer moves: the frame does not show it. */
+const FREQUENT = new Set(["query", "key", "pins", "zoom"]);
+
+/**
+ * Draw the trace into the element, in place of its children. Several mounts on one page are independent.
+ *
+ * The element receives a "regard-change" event with the state whenever it changes. Resolves to the view: its `root`
+ * element, its `state`, `update`, which changes the state, and `unmount`, which removes it.
+ * @param {HTMLElement} element
+ * @param {Source} source
+ * @param {MountOptions} [options]
+ */
+export async function mount(element, source, options = {}) {
+  const root = create("div", { class: "regard-explorer", "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
+  element.replaceChildren(root);
+  try {
+    return await view(element, root, source, options);
+  } catch (error) {
+    const lang = options.lang ?? (navigator.language.startsWith("zh") ? "zh" : "en");
+    root.replaceChildren(create("p", { class: "failure", role: "alert" }, failureText(error, lang)));
+    return { root, state: null, update() {}, unmount: () => root.remove() };
+  }
+}
+
+/** @param {HTMLElement} element @param {HTMLElement} root @param {Source} source @param {MountOptions} options */
+async function view(element, root, source, options) {
+  const answer = await source.overview(), overview = /** @type {Overview} */ ({ ...answer.about, thumbnails: answer.arrays.thumbnails });
+  if (overview.version !== VERSION) throw newerFile(overview.version);
+  if (!overview.records?.some(({ heads }) => heads)) throw nothingRecorded();
+  const [layer, head] = options.open ?? overview.open, start = { ...firstState(overview), layer, head, heads: [head] };
+  const store = createStore({ ...start, lang: options.lang ?? start.lang, theme: options.theme ?? null, ...options.state });
+  const explorer = explorerOf(source, overview, store, root, options);
+  const parts = build(explorer), { panels, frame } = parts;
+  root.replaceChildren(...parts.children);
+  const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
+    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, changed);
+    for (const panel of Object.values(panels)) panel.update(state, changed);
+    element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
+    options.onChange?.(state);
+  };
+  const dark = matchMedia("(prefers-color-scheme: dark)"), redraw = () => update(store.get(), new Set(["theme"]));
+  dark.addEventListener("change", redraw);
+  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", redraw)];
+  update(store.get(), new Set(Object.keys(store.get())));
+  return {
+    root, state: store, update: store.set,
+    unmount: () => {
+      stops.forEach((stop) => stop());
+      Object.values(panels).forEach((panel) => panel.destroy?.());
+      root.remove();
+    },
+  };
+}
+
+// --- failures -------------------------------------------------------------------------------------------------
+
+/** @param {number} version @returns {Failure} */
+function newerFile(version) {
+  return { key: "newer", text: {
+    en: `This file has version ${version} of the format, and its script reads version ${VERSION}: write it again with trace.html(path).`,
+    zh: `此文件的格式版本是 ${version}，其中的脚本只能读取版本 ${VERSION}：请用 trace.html(path) 重新生成。`,
+  } };
+}
+
+/** @returns {Failure} */
+function nothingRecorded() {
+  return { key: "empty", text: {
+    en: "There is nothing to draw: the trace has no attention record with a head.",
+    zh: "没有可画的内容：这个 Trace 里没有任何带注意力头的记录。",
+  } };
+}
+
+/** A failure in one sentence. @param {any} error @param {Language} lang */
+function failureText(error, lang) {
+  return error?.text?.[lang] ?? (error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+}
+
+// --- what panels share ----------------------------------------------------------------------------------------
+
+/** @param {Source} source @param {Overview} overview @param {Store} state @param {HTMLElement} root @param {MountOptions} options @returns {Explorer} */
+function explorerOf(source, overview, state, root, options) {
+  /** @type {Map<string, Promise<Cells>>} */
+  const kept = new Map();
+  /** @type {Map<string, {query: Axis, key: Axis}>} */
+  const axes = new Map();
+  /** @type {Map<string, string>} */
+  const colours = new Map();
+  const live = create("p", { class: "sr", "aria-live": "polite" });
+  let timer = 0;
+  const record = (layer = state.get().layer) => overview.records[layer];
+  const remember = (/** @type {string} */ name, /** @type {() => Promise<Cells>} */ make) => {
+    const found = kept.get(name) ?? make();
+    kept.delete(name);  // the newest stands last
+    kept.set(name, found);
+    found.catch(() => kept.delete(name));
+    if (kept.size > 48) kept.delete(kept.keys().next().value ?? "");
+    return found;
+  };
+  const headCells = (/** @type {number} */ layer, /** @type {number} */ head) => remember(`${layer} ${head}`, async () =>
+    cellsOf(record(layer), head, await source.head({ layer, head })));
+  const shown = (/** @type {Cells} */ cells) => shownAs(overview, record(), cells, state.get());
+  const scaleOf = (/** @type {Cells[]} */ ...all) => scaleFor(state.get().scale, all);
+  /** @type {Explorer} */
+  const explorer = {
+    source, overview, state, root, options, record, headCells, shown, scaleOf,
+    say: (key, values = {}) => filled(overview.words[state.get().lang][key] ?? overview.words.en[key] ?? key, values),
+    shownCells: (layer, head) => {
+      const { merge, scale } = state.get();
+      return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(overview, record(layer), await headCells(layer, head), { merge, scale }));
+    },
+    axes: (layer = state.get().layer) => {
+      const name = `${layer} ${state.get().merge}`, found = axes.get(name) ?? axesOf(overview, record(layer), mergeOf(record(layer), state.get().merge));
+      axes.set(name, found);
+      return found;
+    },
+    announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
+    colour: (name) => {
+      const found = colours.get(name) ?? getComputedStyle(root).getPropertyValue(name).trim();
+      colours.set(name, found);
+      return found;
+    },
+    forgetColours: () => colours.clear(),
+    fail: (error) => failureText(error, state.get().lang),
+  };
+  live.dataset.live = "";
+  root.append(live);
+  return explorer;
+}
+
+/** The merging that a record can show. @param {Attention} record @param {Merging} merge @returns {Merging} */
+const mergeOf = (record, merge) => (record.labels[merge] ? merge : "tokens");
+
+/** @param {Attention} record @param {number} head @param {Answer} answer @returns {Cells} */
+function cellsOf(record, head, { about: { R, C, high, wide, norms }, arrays }) {
+  return {
+    R, C, rowStarts: startsOf(0, record.T, high), colStarts: startsOf(0, record.S, wide), values: floats(arrays.cells),
+    attending: /** @type {Int32Array} */ (arrays.attending), firstColumn: record.firstColumn,
+    first: record.first[head] ?? null, even: record.even,
+    ...(arrays.norms && { norms: floats(arrays.norms), normsAre: norms }),
+  };
+}
+
+/** @param {Overview} overview @param {Attention} record @param {Cells} cells @param {{merge: Merging, scale: ScaleName}} state */
+function shownAs(overview, record, cells, { merge, scale }) {
+  const groups = record.labels[mergeOf(record, merge)];
+  const whole = cells.R === record.T && cells.C === record.S;
+  const merged = whole && groups?.queryGroups && groups.keyGroups ? poolAt(cells, groups.queryGroups, groups.keyGroups) : cells;
+  return withoutFirst(merged, scale);
+}
+
+// --- elements -------------------------------------------------------------------------------------------------
+
+/** @param {Explorer} explorer */
+function build(explorer) {
+  const { state, overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
+  const panels = {
+    model: modelPanel(explorer), generation: generationPanel(explorer), map: mapPanel(explorer), lines: linesPanel(explorer),
+    sentence: sentencePanel(explorer), compare: comparePanel(explorer), numbers: numbersPanel(explorer),
+    image: imagePanel(explorer), neighbours: neighboursPanel(explorer), effect: effectPanel(explorer),
+  };
+  const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), heading = headHeading(explorer);
+  const depth = segments("depth", [["model", "depth-model"], ["head", "depth-head"], ["numbers", "depth-numbers"]],
+    (value) => state.set({ depth: /** @type {Depth} */ (value) }));
+  const views = segments("view", [["map", "view-map"], ["lines", "view-lines"], ["sentence", "view-sentence"], ["compare", "view-compare"]],
+    (value) => state.set({ view: /** @type {ViewName} */ (value) }));
+  const merge = segments("merge", [["tokens", "merge-tokens"], ["characters", "merge-characters"], ["words", "merge-words"]],
+    (value) => state.set({ merge: /** @type {Merging} */ (value), zoom: null }));
+  const scale = chooser("scale", overview.scales.map((name) => [name, `scale-${name}`]),
+    (value) => state.set({ scale: /** @type {ScaleName} */ (value) }));
+  const tools = create("div", { class: "tools" }, views.element, create("span", { class: "gap" }), merge.element, scale.element);
+  const head = create("section", { class: "card stage", "data-label": "depth-head" }, heading.element, panels.generation.element, tools,
+    panels.map.element, panels.lines.element, panels.sentence.element, panels.compare.element);
+  const side = create("aside", { class: "card side", "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
+  const numbers = create("section", { class: "card numbers", "data-label": "depth-numbers" }, panels.numbers.element);
+  const model = create("section", { class: "card model", "data-label": "depth-model" }, panels.model.element);
+  const body = create("div", { class: "body" }, model, head, numbers, side);
+  const footer = create("footer", {}, create("p", { "data-text": "honest" }), create("p", { class: "quiet", "data-text": "footer" }));
+
+  /** @param {State} now @param {Set<string>} changed */
+  const frame = (now, changed) => {
+    root.lang = now.lang === "zh" ? "zh-CN" : "en";
+    if (now.theme) root.dataset.theme = now.theme; else delete root.dataset.theme;
+    if (changed.has("theme")) explorer.forgetColours();
+    [root.dataset.depth, root.dataset.view] = [now.depth, now.view];
+    if (changed.has("lang")) translate(root, explorer.say);
+    const record = explorer.record();
+    depth.select(now.depth);
+    views.select(now.view);
+    scale.list.value = now.scale;
+    merge.select(mergeOf(record, now.merge));
+    merge.allow("characters", record.labels.characters !== null);
+    merge.allow("words", record.labels.words !== null);
+    merge.element.hidden = !record.labels.characters && !record.labels.words;
+    [...root.querySelectorAll("[data-view-of]")].forEach((one) => { /** @type {HTMLElement} */ (one).hidden = one.getAttribute("data-view-of") !== now.view; });
+    heading.update(now, changed);
+    bar.update();
+  };
+  for (const name of /** @type {const} */ (["map", "lines", "sentence", "compare"])) panels[name].element.setAttribute("data-view-of", name);
+  return { panels, frame, help, children: [bar.element, lead(explorer), depthBar(depth.element), body, footer, help.element, live] };
+}
+
+/** @param {HTMLElement} depth */
+const depthBar = (depth) => create("nav", { class: "depths", "data-label": "depth" }, depth);
+
+/** Title, texts and the sentence that explains the picture. @param {Explorer} explorer */
+function lead({ overview }) {
+  const texts = overview.texts && create("p", { class: "texts" }, isolated(overview.texts[0]),
+    overview.texts[1] ? create("span", { class: "arrow" }, " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
+  return create("div", { class: "lead" }, texts, create("p", { "data-text": "lead" }));
+}
+
+/** @param {Explorer} explorer @param {Record<string, Panel>} panels @param {() => void} openHelp */
+function topBar(explorer, panels, openHelp) {
+  const { state, overview } = explorer;
+  const language = create("button", { type: "button", class: "plain language", onclick: () => switchLanguage(explorer) });
+  const theme = create("button", { type: "button", class: "plain", "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
+  const help = create("button", { type: "button", class: "plain", "data-tip": "help-title", onclick: openHelp }, "?");
+  const title = overview.title ? create("h1", {}, isolated(overview.title)) : create("h1", { "data-text": "title" });
+  const element = create("header", { class: "top" }, title, create("div", { class: "actions" }, exportMenu(explorer, panels), language, theme, help));
+  const update = () => {
+    const other = state.get().lang === "zh" ? "English" : "中文";  // each language in its own name
+    language.textContent = other;
+    language.lang = state.get().lang === "zh" ? "en" : "zh-CN";
+  };
+  return { element, update };
+}
+
+/** The name of the head, what it does, and its numbers. @param {Explorer} explorer */
+function headHeading(explorer) {
+  const title = create("h2"), does = create("p", { class: "does" }), notes = create("p", { class: "quiet notes" });
+  const element = create("div", { class: "heading" }, title, does, notes);
+  /** @param {State} now @param {Set<string>} changed */
+  const update = (now, changed) => {
+    if (!["lang", "layer", "head"].some((name) => changed.has(name))) return;
+    const record = explorer.record(), { measures } = record, { say } = explorer, pattern = measures.pattern[now.head];
+    title.textContent = headTitle(explorer, now.layer, now.head);
+    title.title = record.name;
+    does.textContent = pattern ? say("does", { pattern: patternName(explorer, pattern), score: percent(measures.score[now.head]) }) : say("does-nothing");
+    const kind = say(`kind-${record.kind}`), found = [...(title.textContent.includes(kind) ? [] : [kind]), say("size", record)];
+    if (record.samples > 1) found.push(say("sample", record));
+    const first = record.first[now.head], noKey = record.noKey[now.head];
+    if (first !== null && first !== undefined) found.push(say("first", { share: percent(first) }));
+    if (noKey !== null && noKey !== undefined) found.push(say("no-key", { share: percent(noKey) }));
+    notes.textContent = found.join(" · ");
+  };
+  return { element, update };
+}
+
+// --- actions --------------------------------------------------------------------------------------------------
+
+/** @param {Explorer} explorer */
+const switchLanguage = ({ state }) => state.set({ lang: state.get().lang === "zh" ? "en" : "zh" });
+
+/** @param {Explorer} explorer */
+function switchTheme({ state }) {
+  const now = state.get().theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  state.set({ theme: now === "dark" ? "light" : "dark" });
+}
+
+/** The next of some choices, from the last to the first. @template T @param {readonly T[]} choices @param {T} now @param {number} [by] */
+const nextOf = (choices, now, by = 1) => choices[(choices.indexOf(now) + by + choices.length) % choices.length];
+
+/** What keys do. @param {Explorer} explorer @param {{help: {open(): void}}} parts @returns {Record<string, () => void>} */
+function actionsOf(explorer, { help }) {
+  const { state, overview } = explorer, { set, get } = state;
+  const toHead = (/** @type {number} */ layer, /** @type {number} */ head) => openHead(explorer, layer, head);
+  const stepHead = (/** @type {number} */ by) => toHead(get().layer, (get().head + by + explorer.record().heads) % explorer.record().heads);
+  const stepLayer = (/** @type {number} */ by) => toHead((get().layer + by + overview.records.length) % overview.records.length, get().head);
+  const merges = () => /** @type {Merging[]} */ (["tokens", "characters", "words"]).filter((name) => explorer.record().labels[name]);
+  /** @type {Record<string, () => void>} */
+  const actions = {
+    help: help.open, language: () => switchLanguage(explorer), theme: () => switchTheme(explorer),
+    "head-before": () => stepHead(-1), "head-after": () => stepHead(1), "layer-before": () => stepLayer(-1), "layer-after": () => stepLayer(1),
+    scale: () => set({ scale: nextOf(overview.scales, get().scale) }),
+    merge: () => set({ merge: nextOf(merges(), mergeOf(explorer.record(), get().merge)), zoom: null }),
+    direction: () => set({ direction: get().direction === "looks" ? "seen" : "looks" }),
+    pin: () => togglePin(explorer), unpin: () => set(get().pins.length ? { pins: [] } : { zoom: null }),
+    "zoom-in": () => zoomMap(explorer, 0.5), "zoom-out": () => zoomMap(explorer, 2), "zoom-all": () => set({ zoom: null }),
+  };
+  for (const depth of /** @type {Depth[]} */ (["model", "head", "numbers"])) actions[depth] = () => set({ depth });
+  for (const view of /** @type {ViewName[]} */ (["map", "lines", "sentence", "compare"])) actions[view] = () => set({ depth: "head", view });
+  return actions;
+}

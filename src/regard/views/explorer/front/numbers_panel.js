@@ -1,0 +1,254 @@
+// The numbers of one query, one arithmetic step at a time: q and k, products, scores, softmax, weighted values, output.
+
+import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
+import { create, isolated, translate } from "./dom.js";
+import { spell } from "./number_text.js";
+import { largestSize, tint, vectorStrip } from "./vector_strip.js";
+
+/** @typedef {import("./arithmetic.js").Arithmetic} Arithmetic */
+/** @typedef {import("./arithmetic.js").Cell} Cell */
+
+/** The number of keys listed: the most relevant ones. */
+const MOST_KEYS = 12;
+/** The most queries offered in a list. */
+const MOST_QUERIES = 2048;
+/** The step at which the cell below a column becomes known. */
+const KNOWN_AT = /** @type {Record<string, string>} */ ({ largest: "shifted", sum: "sums", output: "output" });
+
+/** @param {Explorer} explorer @returns {Panel} */
+export function numbersPanel(explorer) {
+  const { say, state } = explorer;
+  /** @type {Arithmetic | null} */
+  let all = null;
+  /** @type {BothLanguages | null} */
+  let code = null;
+  /** @type {Map<string, {cell: HTMLElement, strip: import("./vector_strip.js").Strip | null}>} */
+  let cells = new Map();
+  /** @type {Cell | null} */
+  let current = null;
+  let asked = 0, wanted = "", drawn = -1;
+
+  const button = (/** @type {string} */ key, /** @type {() => void} */ onclick, name = "small") =>
+    create("button", { type: "button", class: name, "data-text": key, onclick });
+  const picker = create("select", { onchange: () => choose(Number(picker.value)) });
+  const pick = create("label", { class: "chooser" }, create("span", { "data-text": "numbers-query" }), picker);
+  const list = create("ol", { class: "numbers-steps", "data-label": "numbers-steps" });
+  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "small primary");
+  const heading = create("h3"), sentence = create("p", { class: "numbers-sentence" });
+  const scroll = create("div", { class: "numbers-scroll", onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
+    onpointerleave: () => light(current) });
+  const readout = create("p", { class: "numbers-readout" }), text = create("code"), copy = button("numbers-copy", copyCode);
+  const listing = create("details", {}, create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
+  const body = create("div", {}, create("div", { class: "numbers-bar" }, list, create("span", {}, back, next)),
+    create("div", { class: "numbers-step" }, heading, sentence), scroll, readout,
+    create("p", { class: "hint", "data-text": "numbers-hint" }), create("div", { class: "numbers-code" }, copy, listing));
+  const problem = create("p", { class: "problem", role: "status" });
+  const element = create("section", { class: "numbers-panel", "data-label": "numbers-title" },
+    create("header", { class: "panel-head" }, create("h2", { "data-text": "numbers-title" }), pick), problem, body);
+  explorer.root.addEventListener("keydown", onSpace);
+
+  const step = () => Math.max(0, Math.min((all?.steps.length ?? 1) - 1, state.get().numbersStep ?? 0));
+  const move = (/** @type {number} */ by) => state.set({ numbersStep: Math.max(0, Math.min((all?.steps.length ?? 1) - 1, step() + by)) });
+  const query = () => Math.max(0, Math.min(explorer.record().T - 1, state.get().query ?? Infinity));
+  const choose = (/** @type {number} */ at) => state.set({ query: at });
+
+  /** @param {KeyboardEvent} event */
+  function onSpace(event) {
+    const other = /** @type {HTMLElement} */ (event.target).closest("button, input, select, textarea, summary, a");
+    if (event.key !== " " || other || !all || !element.offsetParent) return;
+    event.preventDefault();
+    move(event.shiftKey ? -1 : 1);
+  }
+
+  async function ask() {
+    const { layer, head } = state.get(), record = explorer.record(), request = { layer, head, query: query(), most: MOST_KEYS };
+    if (wanted === JSON.stringify(request)) return;
+    wanted = JSON.stringify(request);
+    const mine = ++asked;
+    try {
+      if (!record.T || record.can.explain === "none") throw null;
+      const answer = await explorer.source.explain(request);
+      if (mine !== asked) return;
+      [all, code, current] = [arithmeticOf(answer), answer.about.code ?? null, null];
+      problem.textContent = "";
+      draw();
+    } catch (error) {
+      if (mine !== asked) return;
+      all = null;
+      problem.textContent = error === null ? say("numbers-not-kept") : explorer.fail(error);
+    }
+    body.hidden = !all;
+  }
+
+  function draw() {
+    translate(element, say);
+    drawPicker();
+    if (!all) return;
+    text.textContent = code?.[state.get().lang] ?? "";
+    /** @type {HTMLElement} */ (text.closest(".numbers-code")).hidden = !code;
+    drawTable(all);
+    drawStep(all);
+  }
+
+  function drawPicker() {
+    const { T, labels } = explorer.record(), names = labels.tokens.queries === null ? null : explorer.overview.labels[labels.tokens.queries];
+    pick.hidden = T < 2 || T > MOST_QUERIES;
+    if (pick.hidden) return;
+    picker.replaceChildren(...Array.from({ length: T }, (_, i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
+    picker.value = String(query());
+  }
+
+  /** @param {Arithmetic} found */
+  function drawTable(found) {
+    cells = new Map();
+    const columns = [...found.columns.values()];
+    const empty = (/** @type {string} */ id, shown = "") => create("td", { "data-column": id }, shown);
+    const line = (/** @type {string} */ name, /** @type {string} */ kind, /** @type {(column: import("./arithmetic.js").Column) => Node} */ cellOf) =>
+      create("tr", { class: kind }, create("th", { scope: "row" }, isolated(name)), ...columns.map(cellOf));
+    const head = create("tr", {}, create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
+      create("th", { scope: "col", "data-column": id, class: vector ? "vector" : "" }, say(`numbers-column-${id}`, { E: found.E }))));
+    const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : null;
+    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", {}, head), create("tbody", {},
+      line(`q  ${found.query}`, "query-row", ({ id }) => (id === "k" ? drawCell(found, id, "top") : empty(id))),
+      ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "not-visible", ({ id }) => drawCell(found, id, i))),
+      rest && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
+      line(say("numbers-total"), "total-row", ({ id, total }) => (total ? drawCell(found, id, "total") : empty(id))))));
+  }
+
+  /** @param {Arithmetic} found @param {string} id @param {Cell["row"]} row */
+  function drawCell(found, id, row) {
+    const { vector, values } = columnOf(found, id), own = valuesOf(found, { column: id, row, at: null });
+    const cell = create("td", { "data-column": id, "data-row": row, tabindex: -1, class: vector ? "vector" : "number" });
+    const strip = vector ? vectorStrip(own, largestSize(typeof row === "number" ? values : own)) : null;
+    cell.append(strip ? strip.element : create("span", {}, spell(own[0])));
+    if (id === "weights") cell.style.setProperty("--share", `${100 * own[0]}%`);
+    else if (!vector && row !== "total") tint(cell, own[0], largestSize(values));
+    cells.set(`${id} ${row}`, { cell, strip });
+    return cell;
+  }
+
+  /** @param {Arithmetic} found */
+  function drawStep(found) {
+    const now = step(), { id, column } = found.steps[now], near = columnsOfStep(found, id);
+    const reached = new Set(found.steps.slice(0, now + 1).map((one) => one.column));
+    if (reached.has("weighted")) reached.add("v");
+    for (const one of /** @type {NodeListOf<HTMLElement>} */ (scroll.querySelectorAll("[data-column]"))) {
+      const name = one.dataset.column ?? "";
+      one.classList.toggle("later", !reached.has(name));
+      one.classList.toggle("far", !near.has(name));
+      one.classList.toggle("now", name === column);
+    }
+    scroll.classList.toggle("wide", !reached.has("scaled"));
+    for (const { id: name, total } of found.columns.values()) {
+      const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
+      cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
+    }
+    list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "passed",
+      "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
+    const shown = /** @type {HTMLElement} */ (list.children[now]);
+    list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;
+    back.disabled = now === 0;
+    next.disabled = now === found.steps.length - 1;
+    const key = id === "scaled" && found.scale !== null ? "scaled-given" : id;
+    const values = { E: found.E, root: spell(Math.sqrt(found.E)), scale: spell(found.scale ?? NaN), cap: spell(found.softcap ?? NaN),
+      largest: spell(found.largest), query: found.query };
+    heading.textContent = say(`numbers-heading-${key}`, values);
+    sentence.textContent = say(`numbers-step-${key}`, values);
+    setCurrent(startOf(found, id, column), scroll.contains(document.activeElement));
+    const last = scroll.querySelector("td.now");
+    if (last) scroll.scrollLeft = Math.max(0, /** @type {HTMLElement} */ (last).offsetLeft + last.clientWidth - scroll.clientWidth);
+    if (drawn >= 0 && drawn !== now) explorer.announce(`${heading.textContent}. ${sentence.textContent} ${readout.textContent}`);
+    drawn = now;
+  }
+
+  /** The cell a step begins with: the key of the largest weight, and its largest dimension. @param {Arithmetic} found @param {string} step @param {string} column @returns {Cell} */
+  function startOf(found, step, column) {
+    const largest = (/** @type {Float64Array} */ values) => values.reduce((best, x, i) => (Math.abs(x) > Math.abs(values[best]) ? i : best), 0);
+    const kept = typeof current?.row === "number" ? current.row : largest(columnOf(found, "weights").values);
+    const row = step === "sums" || step === "output" ? "total" : kept;
+    return { column, row, at: columnOf(found, column).vector ? largest(valuesOf(found, { column, row, at: null })) : null };
+  }
+
+  /** @param {Cell} cell @param {boolean} focus */
+  function setCurrent(cell, focus) {
+    const found = cells.get(`${cell.column} ${cell.row}`)?.cell;
+    if (!found) return;
+    for (const one of cells.values()) one.cell.tabIndex = -1;
+    current = cell;
+    found.tabIndex = 0;
+    if (focus) found.focus();
+    light(cell);
+  }
+
+  /** Light a cell, and the cells from which it was computed. @param {Cell | null} cell */
+  function light(cell) {
+    for (const one of cells.values()) {
+      one.cell.classList.remove("lit", "chosen");
+      one.strip?.mark(null, false);
+    }
+    if (!cell || !all) return;
+    const mark = (/** @type {Cell} */ { column, row, at }, /** @type {string} */ name) => {
+      const one = cells.get(`${column} ${row}`);
+      one?.cell.classList.add(name);
+      one?.strip?.mark(at, true);
+    };
+    sourcesOf(all, cell).forEach((one) => mark(one, "lit"));
+    mark(cell, "chosen");
+    const { total, vector } = columnOf(all, cell.column), inside = vector && cell.column !== "k" && cell.column !== "v" ? ` [${cell.at}]` : "";
+    const what = cell.row === "total" ? say(`numbers-total-${total?.id}`) : cell.row === "top" ? "q" : say(`numbers-column-${cell.column}`, { E: all.E });
+    const word = cell.row === "total" ? "" : cell.row === "top" ? all.query : all.names[cell.row];
+    readout.replaceChildren(create("b", {}, what, " ", isolated(word)), `${inside} `, create("span", { class: "formula" }, formulaOf(all, cell)));
+  }
+
+  /** @param {Event} event */
+  function lightUnder(event) {
+    const target = /** @type {HTMLElement} */ (event.target).closest("td[data-row]");
+    if (!(target instanceof HTMLElement) || !all) return;
+    const { column = "", row = "" } = target.dataset, strip = cells.get(`${column} ${row}`)?.strip;
+    const at = !strip ? null : event instanceof MouseEvent ? strip.at(event) : current?.at ?? 0;
+    const cell = /** @type {Cell} */ ({ column, row: /^\d/.test(row) ? Number(row) : row, at });
+    if (event.type === "focusin") current = cell;
+    light(cell);
+  }
+
+  /** Arrow keys walk through the dimensions of a vector, then to the next cell; with Ctrl directly. @param {KeyboardEvent} event */
+  function moveFocus(event) {
+    const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0, down = { ArrowUp: -1, ArrowDown: 1 }[event.key] ?? 0;
+    if (!all || !current || (!across && !down)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { vector, width } = columnOf(all, current.column), at = (current.at ?? 0) + across;
+    if (across && vector && !event.ctrlKey && at >= 0 && at < width) { setCurrent({ ...current, at }, true); return; }
+    const rows = /** @type {Cell["row"][]} */ (["top", ...all.names.keys(), "total"]), columns = [...all.columns.keys()];
+    const column = columns[columns.indexOf(current.column) + across], row = rows[rows.indexOf(current.row) + down];
+    const found = cells.get(`${column} ${row}`)?.cell;
+    if (!found || !found.offsetParent || found.classList.contains("unknown")) return;
+    const wide = columnOf(all, column), start = across < 0 ? wide.width - 1 : 0;
+    setCurrent({ column, row, at: wide.vector ? Math.min(vector ? current.at ?? 0 : start, wide.width - 1) : null }, true);
+  }
+
+  async function copyCode() {
+    try {
+      await navigator.clipboard.writeText(text.textContent ?? "");
+      explorer.announce(say("numbers-copied"));
+      copy.textContent = say("numbers-copied");
+      setTimeout(() => { copy.textContent = say("numbers-copy"); }, 1500);
+    } catch {  // no permission: the text is selected instead
+      listing.open = true;
+      getSelection()?.selectAllChildren(text);
+    }
+  }
+
+  return {
+    element,
+    update(now, changed) {
+      if (now.depth !== "numbers") return;
+      if (changed.has("lang")) draw();
+      else if (changed.has("numbersStep") && all) drawStep(all);
+      if (changed.has("layer")) drawPicker();
+      picker.value = String(query());
+      ask();
+    },
+    destroy: () => explorer.root.removeEventListener("keydown", onSpace),
+  };
+}

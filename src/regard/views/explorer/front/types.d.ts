@@ -1,0 +1,250 @@
+// Types that the modules share, for `make check-js`. Nothing of this file is shipped.
+
+type Language = "en" | "zh";
+type BothLanguages = Record<Language, string>;
+type Numbers = Float64Array | Float32Array | Int32Array | Uint8Array | Uint16Array;
+type RGB = [number, number, number];
+type Span = [number, number];
+type Depth = "model" | "head" | "numbers";
+type ViewName = "map" | "lines" | "sentence" | "compare";
+type ScaleName = "auto" | "linear" | "log" | "renormalised" | "hidden";
+type Merging = "tokens" | "characters" | "words";
+type Values = Record<string, any>;
+
+interface Answer {
+  about: any;
+  arrays: Record<string, Numbers>;
+}
+
+interface RectangleRequest { layer: number; head: number; rows: Span; cols: Span; most: Span }
+
+/** What a mount asks for. Each request resolves to an Answer or rejects with a Failure. */
+interface Source {
+  overview(): Promise<Answer>;
+  head(request: { layer: number; head: number }): Promise<Answer>;
+  rectangle(request: RectangleRequest): Promise<Answer>;
+  explain(request: { layer: number; head: number; query: number; most: number }): Promise<Answer>;
+  effect(request: object): Promise<Answer>;
+  compare(request: object): Promise<Answer>;
+}
+
+interface Failure { key: string; text: BothLanguages }
+
+interface SideLabels {
+  queries: number | null;
+  keys: number | null;
+  written: number | null;
+  queryGroups?: number[];
+  keyGroups?: number[];
+}
+
+interface Attention {
+  name: string;
+  kind: "self" | "encoder" | "decoder" | "cross";
+  titles: BothLanguages;
+  heads: number;
+  T: number;
+  S: number;
+  sample: number;
+  samples: number;
+  R: number;
+  C: number;
+  high: number;
+  wide: number;
+  firstColumn: number;
+  firstKey: number;
+  prompt: number | null;
+  rowsMean: "write" | "read" | "look";
+  even: number;
+  sinkBar: number;
+  labels: { tokens: SideLabels; characters: SideLabels | null; words: SideLabels | null };
+  first: (number | null)[];
+  noKey: (number | null)[];
+  measures: {
+    entropy: number[]; sink: number[]; distance: number[]; effect: number[] | null; pattern: string[]; score: number[];
+  };
+  can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean };
+  image: null | {
+    width: number; height: number; data: string; grid: [number, number]; first: number;
+    side: "keys" | "queries" | "both"; name: string;
+  };
+  part: null | { top: number; left: number; T: number; S: number };
+  step: number | null;
+  beam: number | null;
+  rest?: string;
+}
+
+interface Overview {
+  version: number;
+  lang: Language;
+  words: Record<Language, Record<string, string>>;
+  scale: ScaleName;
+  scales: ScaleName[];
+  open: [number, number];
+  texts: [string, string] | null;
+  title: string | null;
+  labels: string[][];
+  colours: { sequential: RGB[]; diverging: RGB[]; nan: RGB };
+  records: Attention[];
+  merge?: Merging;
+  generation: any;
+  compare?: { names: [BothLanguages, BothLanguages] } | null;
+  levels?: Level[];
+  thumbnails: Uint8Array;
+}
+
+/** A stored rectangle of a file. */
+interface Level { id: number; layer: number; head: number; rows: Span; cols: Span; high: number; wide: number }
+
+/** The weights of a head: row r holds the queries from rowStarts[r] up to rowStarts[r + 1]. R × C values. */
+interface Cells {
+  R: number;
+  C: number;
+  rowStarts: ArrayLike<number>;
+  colStarts: ArrayLike<number>;
+  values: Float32Array;
+  /** The number of queries of each row that see any key. */
+  attending: Int32Array;
+  /** The column that holds the first key, or -1. */
+  firstColumn: number;
+  /** The first key's share of the head's attention, and its share in a head that attends evenly. */
+  first: number | null;
+  even: number;
+  /** The mean ‖v W_o‖ or ‖v‖ of each column, where known, and which of the two. */
+  norms?: Float32Array;
+  normsAre?: "output" | "value";
+}
+
+/** Weights to levels from 0 to 1, as views/scales.py defines them. */
+interface Scale {
+  name: ScaleName;
+  ceiling: number;
+  clipped: boolean;
+  logThreshold: number | null;
+  level(value: number): number;
+  weight(level: number): number;
+}
+
+/** One side of a map as it is shown: tokens, characters or words. Positions count tokens, units count what is shown. */
+interface Axis {
+  side: "query" | "key";
+  count: number;
+  labels: string[] | null;
+  written: string[] | null;
+  unitOf(position: number): number;
+  positionOf(unit: number): number;
+  /** The label of a unit; its position where there are no tokens. */
+  label(unit: number): string;
+  /** The label of a unit with its position, or the range of positions from one unit up to another. */
+  name(unit: number, stop?: number): string;
+}
+
+/** Query and key as positions of tokens. */
+type Place = [number, number];
+
+/** All that one view shows; can be written to an address. */
+interface State {
+  lang: Language;
+  theme: "light" | "dark" | null;
+  depth: Depth;
+  view: ViewName;
+  layer: number;
+  head: number;
+  /** Heads of the layer drawn together as lines. */
+  heads: number[];
+  scale: ScaleName;
+  merge: Merging;
+  /** The selected cell, as positions of tokens; null for none. */
+  query: number | null;
+  key: number | null;
+  pins: Place[];
+  /** The visible rows and columns in units of the axes; null for all. */
+  zoom: { rows: Span; cols: Span } | null;
+  /** What the sentence and the neighbours show: keys of the query, or queries of the key. */
+  direction: "looks" | "seen";
+  lines: "vertical" | "horizontal";
+  /** The smallest weight drawn as a line; null chooses one. */
+  threshold: number | null;
+  show: "maps" | "pattern" | "entropy" | "sink" | "distance" | "effect";
+  sort: "layer" | "measure";
+  /** The head to compare with. */
+  other: { layer: number; head: number } | null;
+  compareAs: "side" | "difference";
+  /** The step of the arithmetic that the numbers show, from 0. */
+  numbersStep: number;
+  /** The written token that the generation shows. */
+  written: number | null;
+}
+
+interface Store {
+  get(): State;
+  set(patch: Partial<State>): void;
+  subscribe(listener: (state: State, changed: Set<string>) => void): () => void;
+  /** Tell the subscribers now instead of in the next frame. */
+  flush(): void;
+}
+
+interface Panel {
+  element: HTMLElement;
+  update(state: State, changed: Set<string>): void;
+  /** What is on screen, drawn with a pen of the given kind, for export; absent where there is no picture. */
+  draw?(pen: Pen): void;
+  /** The size of that picture in CSS pixels. */
+  size?(): [number, number];
+  destroy?(): void;
+}
+
+/** What panels share. */
+interface Explorer {
+  source: Source;
+  overview: Overview;
+  state: Store;
+  root: HTMLElement;
+  options: MountOptions;
+  say(key: string, values?: Values): string;
+  record(layer?: number): Attention;
+  headCells(layer: number, head: number): Promise<Cells>;
+  /** The cells as they are shown: merged, and without the first key where the scale says so. */
+  shownCells(layer: number, head: number): Promise<Cells>;
+  shown(cells: Cells): Cells;
+  axes(layer?: number): { query: Axis; key: Axis };
+  scaleOf(...cells: Cells[]): Scale;
+  announce(text: string): void;
+  /** The value of a CSS variable of the view. */
+  colour(name: string): string;
+  /** Read the CSS variables again: the theme changed. */
+  forgetColours(): void;
+  fail(error: unknown): string;
+}
+
+interface MountOptions {
+  lang?: Language;
+  theme?: "light" | "dark" | null;
+  open?: [number, number];
+  compact?: boolean;
+  /** A state to start with, as `stateFromText` reads it. */
+  state?: Partial<State>;
+  onChange?(state: State): void;
+  /** The address that restores a state; without it there is no button for it. */
+  link?(state: State): string;
+}
+
+/** Draws on a canvas or as SVG, with the same calls. */
+interface Pen {
+  rect(x: number, y: number, width: number, height: number, fill: string | null, stroke?: string, wide?: number): void;
+  line(points: number[], stroke: string, wide?: number, opacity?: number, dash?: number[]): void;
+  curve(from: Span, to: Span, across: boolean, stroke: string, wide: number, opacity: number): void;
+  text(text: string, x: number, y: number, style: TextStyle): void;
+  image(source: HTMLCanvasElement, part: [number, number, number, number], to: [number, number, number, number]): void;
+  clip(x: number, y: number, width: number, height: number, draw: () => void): void;
+  width(text: string, size: number, weight?: number): number;
+}
+
+interface TextStyle {
+  size: number;
+  fill: string;
+  weight?: number;
+  align?: "left" | "center" | "right";
+  most?: number;
+  turned?: boolean;
+}

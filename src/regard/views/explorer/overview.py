@@ -1,0 +1,267 @@
+"""What the model panel shows of a Trace: its records with labels and measures, and a small picture of every head.
+
+Nothing here computes more than `MOST_WEIGHTS` exact weights: a text of a million tokens has an overview too.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.errors import NotKeptError
+from regard.messages import LANGUAGES, Language, catalogue
+from regard.printable import printable
+from regard.records import Record, tokens_of
+from regard.trace.measures.heads import find_heads
+from regard.trace.measures.per_head import mean_distance, mean_entropy, sink_share
+from regard.trace.measures.row_blocks import is_across
+from regard.trace.measures.visibility import Visibility
+from regard.trace.token_merging import Merge, has_split_characters, key_groups, row_groups
+from regard.trace.trace import Trace
+from regard.views import caption
+from regard.views.colours import diverging, nan_colour, viridis
+from regard.views.exact_part import ExactPart
+from regard.views.explorer.zoom import Cells
+from regard.views.labels import cut, printable_label, readable
+from regard.views.picture import Picture, first_share, picture, share_of_no_key
+from regard.views.scales import Scale, sink_bar
+
+PREFIX = "explorer-"
+"""The start of the keys of all texts of the front end."""
+THUMBNAIL = 48
+"""Rows and columns of the small picture of a head."""
+COLOURS = 256
+LONGEST_LABEL = 120
+"""Columns of the longest label; the front end shortens labels further to draw them."""
+LONGEST_TEXT = 20_000
+"""Characters of the source and target text that are shown, and of tokens that are split into words."""
+MOST_WEIGHTS = 2**26
+"""Weights of a record from which measures are computed; of a longer one only what was kept is shown."""
+QUERIES = 256
+"""Queries from which the pattern of a head is found."""
+MASKED, NAN = 0, 255
+"""The numbers of a thumbnail that are no colour; colours are 1 to 254."""
+
+
+class LabelTable:
+    """Lists of labels, each stored once; records refer to them by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, ...], int] = {}
+
+    def number(self, labels: tuple[str, ...] | None) -> int | None:
+        return None if labels is None else self._numbers.setdefault(labels, len(self._numbers))
+
+    @property
+    def lists(self) -> list[tuple[str, ...]]:
+        return list(self._numbers)
+
+
+def label(token: str) -> str:
+    """One token as a bounded label without control characters; "" stays empty.
+
+    >>> label(" cat"), label("<b>\\u202e"), len(label("x" * 10**6)), label("")
+    ('␣cat', '<b>', 120, '')
+    """
+    return cut(printable_label(token[: 4 * LONGEST_LABEL]), LONGEST_LABEL) if token else ""
+
+
+def bounded(text: str) -> str:
+    """A text that is shown as a whole, without control characters, cut where it is very long."""
+    return printable(text[:LONGEST_TEXT]) + ("…" if len(text) > LONGEST_TEXT else "")
+
+
+def token_labels(rows: tuple[tuple[str, ...], ...] | None, sample: int) -> tuple[str, ...] | None:
+    """The labels of one side of a sample."""
+    return None if rows is None else tuple(map(label, readable(tokens_of(rows, sample))))
+
+
+def labels_of(drawn: Picture, table: LabelTable) -> dict[str, Any]:
+    """The labels of a record by how its tokens are merged; only for a picture with a cell for every weight.
+
+    tokens       queries, keys, written: numbers of lists of labels
+    characters   the same, and the first positions of the groups; None where no token is a part of a character
+    words        the same; None where every token is a word, and for a text longer than LONGEST_TEXT
+    """
+    record, sample = drawn.record, drawn.sample
+    tokens = {
+        "queries": None if drawn.high > 1 else table.number(token_labels(record.query_tokens, sample)),
+        "keys": None if drawn.wide > 1 else table.number(token_labels(record.key_tokens, sample)),
+        "written": None if drawn.high > 1 else table.number(token_labels(record.written, sample)),
+    }
+    found: dict[str, Any] = {"tokens": tokens, "characters": None, "words": None}
+    if drawn.high > 1 or drawn.wide > 1 or isinstance(record, ExactPart):
+        return found
+    if has_split_characters(record, sample):
+        found["characters"] = _grouped(record, "characters", sample, table)
+    if _letters(record, sample) > LONGEST_TEXT:
+        return found
+    words = _grouped(record, "words", sample, table)
+    if len(words["queryGroups"]) < record.shape[2] or len(words["keyGroups"]) < record.shape[3]:
+        found["words"] = words
+    return found
+
+
+def labels_in(record: Record, sample: int, found: Cells) -> dict[str, list[str] | None]:
+    """The labels of a rectangle; None for a side whose cells cover several tokens, or that has no tokens."""
+    sides = {
+        "queries": (record.query_tokens, found.rows, found.high),
+        "keys": (record.key_tokens, found.cols, found.wide),
+        "written": (record.written, found.rows, found.high),
+    }
+    return {
+        side: None if rows is None or size > 1 else [label(token) for token in readable(tokens_of(rows, sample))[span]]
+        for side, (rows, span, size) in sides.items()
+    }
+
+
+def _letters(record: Record, sample: int) -> int:
+    """The number of characters of all tokens."""
+    sides = (record.query_tokens, record.key_tokens, record.written)
+    return sum(len(token) for rows in sides if rows is not None for token in tokens_of(rows, sample))
+
+
+def _grouped(record: Record, by: Merge, sample: int, table: LabelTable) -> dict[str, Any]:
+    rows, keys = row_groups(record, by, sample), key_groups(record, by, sample)
+
+    def number(texts: list[str] | None) -> int | None:
+        return None if texts is None else table.number(tuple(map(label, texts)))
+
+    return {
+        "queries": number(rows.read),
+        "keys": number(keys.labels),
+        "written": number(rows.written),
+        "queryGroups": rows.starts.tolist(),
+        "keyGroups": keys.starts.tolist(),
+    }
+
+
+def record_entry(record: Record, heads: list[Picture], table: LabelTable) -> dict[str, Any]:
+    """The description of a record without its weights."""
+    T, S = record.shape[2:]
+    R, C = heads[0].cells.shape if heads else (0, 0)
+    sizes = (heads[0].high, heads[0].wide) if heads else (1, 1)
+    labels = labels_of(heads[0], table) if heads else {"tokens": dict.fromkeys(("queries", "keys", "written"))}
+    return {
+        "name": label(record.name),
+        "kind": record.kind,
+        "heads": len(heads),
+        "T": T,
+        "S": S,
+        "part": _part(record),
+        "R": R,
+        "C": C,
+        "high": sizes[0],
+        "wide": sizes[1],
+        "labels": labels,
+        "rowsMean": caption.rows_key([record], named=labels["tokens"]["queries"] is not None),
+        "prompt": record.prompt,
+        "step": None if record.step is None else record.step.start,
+        "firstColumn": heads[0].first_column if heads else 0,
+        "firstKey": heads[0].first_key if heads else 0,
+        "even": rounded(heads[0].even_share) if heads else 0.0,
+        "sinkBar": rounded(sink_bar(heads)),
+        "first": [rounded(first_share(one)) for one in heads],
+        "noKey": [rounded(share_of_no_key(one)) for one in heads],
+        "rest": record.rest,
+    }
+
+
+def _part(record: Record) -> dict[str, int] | None:
+    """The position of a part, and the size of the whole map."""
+    if not isinstance(record, ExactPart):
+        return None
+    T, S = record.whole.shape[2:]
+    return {"top": record.rows.start, "left": record.cols.start, "T": T, "S": S}
+
+
+def rounded(share: float | None) -> float | None:
+    """A number with four significant digits; None where it is unknown or not finite."""
+    return None if share is None or not np.isfinite(share) else float(f"{share:.4g}")
+
+
+# --- measures --------------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """What each head of a record does: the name of its pattern and its score, "" and None without one."""
+
+    pattern: list[str]
+    score: list[float | None]
+
+
+def measures_of(record: Record, sample: int, found: Found) -> dict[str, Any]:
+    """Entropy, sink, distance, pattern and score of every head; None where it is unknown."""
+    whole = record.whole if isinstance(record, ExactPart) else record
+    visibility = Visibility(whole)
+    computed: dict[str, tuple[Callable[..., np.ndarray], bool]] = {
+        "entropy": (mean_entropy, whole.entropy is not None and whole.lse is not None),
+        "sink": (sink_share, whole.sink is not None),
+        "distance": (mean_distance, False),
+    }
+    entry: dict[str, Any] = {}
+    for name, (measure, kept) in computed.items():
+        entry[name] = [None] * whole.shape[1]
+        if name == "distance" and is_across(whole):  # two texts have no common positions
+            continue
+        if kept or _is_measured(whole):
+            try:
+                entry[name] = [rounded(float(value)) for value in measure(whole, visibility)[sample]]
+            except NotKeptError:  # a kept sink is not valid beside padding that was unknown
+                continue
+    return entry | {"effect": None, "pattern": found.pattern, "score": found.score}
+
+
+def patterns_of(records: Sequence[Record]) -> list[Found]:
+    """The pattern of every head of the records, where exact weights are at hand."""
+    wholes = [record.whole if isinstance(record, ExactPart) else record for record in records]
+    measured = [at for at, record in enumerate(wholes) if _is_measured(record)]
+    found = [Found([""] * record.shape[1], [None] * record.shape[1]) for record in wholes]
+    # Numbered names, because a name may occur twice among the chosen records.
+    named = Trace(wholes[at].named(str(at)) for at in measured)
+    for head in find_heads(named, QUERIES) if measured else ():
+        best = head.best
+        if best is not None:
+            found[int(head.name)].pattern[head.head] = best.pattern
+            found[int(head.name)].score[head.head] = rounded(best.value)
+    return found
+
+
+def _is_measured(record: Record) -> bool:
+    return record.has_weights and 0 < prod(record.shape[1:]) <= MOST_WEIGHTS
+
+
+# --- pictures --------------------------------------------------------------------------------------------
+
+
+def thumbnail(drawn: Picture) -> np.ndarray:
+    """The head in THUMBNAIL × THUMBNAIL numbers: 0 masked, 1 to 254 the colour under its own scale, 255 NaN."""
+    small = drawn.fitted(THUMBNAIL, THUMBNAIL).cells
+    if not small.size:
+        return np.zeros((THUMBNAIL, THUMBNAIL), np.uint8)
+    level = np.asarray(Scale.of([drawn]).level(np.nan_to_num(small)))
+    numbers = np.where(small == 0, MASKED, 1 + np.round(level * (NAN - 2))).astype(np.uint8)
+    numbers[np.isnan(small)] = NAN
+    rows, cols = (np.arange(THUMBNAIL) * size // THUMBNAIL for size in small.shape)
+    return numbers[np.ix_(rows, cols)]
+
+
+def colours() -> dict[str, Any]:
+    """The colours of weights, of differences, and of NaN."""
+    return {
+        "sequential": [viridis(step / (COLOURS - 1)).rgb for step in range(COLOURS)],
+        "diverging": [diverging(step / (COLOURS - 2) * 2 - 1) for step in range(COLOURS - 1)],
+        "nan": nan_colour().rgb,
+    }
+
+
+def pictures_of(record: Record, sample: int) -> list[Picture]:
+    """All heads of a sample."""
+    return [picture(record, head, sample) for head in range(record.shape[1])]
+
+
+def words() -> dict[Language, dict[str, str]]:
+    """All texts of the front end by language, with their placeholders; keys without their prefix."""
+    texts = {key.removeprefix(PREFIX): text for key, text in catalogue().items() if key.startswith(PREFIX)}
+    return {lang: {key: getattr(text, lang) for key, text in texts.items()} for lang in LANGUAGES}

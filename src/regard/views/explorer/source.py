@@ -1,0 +1,232 @@
+"""TraceSource: answers the requests of the front end about one Trace.
+
+    overview()                                       what there is: records, labels, measures, small pictures
+    head(layer, head)                                the map of one head
+    rectangle(layer, head, rows, cols, most)         a part of one head, exact, in at most `most` cells
+    explain(layer, head, query, most)                the arithmetic of one query
+    effect(silence=…) or effect(cut=…)               how far an edit moves the next token, where a model is at hand
+
+`layer` is the index of a record among those shown, not a layer of the model. Errors are RegardErrors.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+
+from regard.axes import in_range
+from regard.errors import ArgumentError, NotKeptError
+from regard.messages import LANGUAGES, Language, Listed
+from regard.records import Record
+from regard.trace.pooling import bin_size
+from regard.trace.token_merging import Merge
+from regard.trace.trace import Range, ScaleName, Trace
+from regard.views.exact_part import ExactPart
+from regard.views.explorer import overview as shown
+from regard.views.explorer.answers import Answer, half_floats
+from regard.views.explorer.effects import Effects, edit_of
+from regard.views.explorer.numbers import MOST_KEYS, ability, explained
+from regard.views.explorer.zoom import zoomed
+from regard.views.opening_head import layer_titles, opening_head, source_and_target
+from regard.views.picture import (
+    Picture,
+    check_scale,
+    chosen_language,
+    chosen_records,
+    chosen_sample,
+    merged_or_cut,
+    picture,
+)
+from regard.views.scales import chosen_scale
+
+VERSION = 1
+"""The version of the answers, which a front end checks."""
+
+
+MOST_CELLS = 2048
+"""The most rows, and columns, of the cells of an answer."""
+Span = Sequence[int]
+"""Two numbers: start and stop, or rows and columns."""
+
+
+class TraceSource:
+    """The answers about one sample of a Trace, or of one of its records. Raises as `show`."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        layer: int | str | None = None,
+        sample: int = 0,
+        *,
+        lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
+        rows: Range = None,
+        cols: Range = None,
+        effects: Effects | None = None,
+    ) -> None:
+        self.trace = trace
+        self.effects = effects
+        self.lang = chosen_language(lang)
+        self.scale = chosen_scale(scale)
+        self.merge = _chosen_merge(merge)
+        self._given = chosen_records(trace, layer)
+        self.samples = [chosen_sample(record, sample) for record in self._given]
+        # Merged tokens are drawn by the front end, so only parts are cut out here.
+        parts = rows is not None or cols is not None
+        cut = [
+            merged_or_cut(record, at, merge if parts else "tokens", rows, cols)[0]
+            for record, at in zip(self._given, self.samples, strict=True)
+        ]
+        self.records: list[Record] = cut
+        self.bins: int | None = None
+        """The most rows, and columns, of the map of a head; None for the map as it was recorded."""
+        for record in self.records:
+            check_scale(record, self.scale)
+
+    # --- answers -------------------------------------------------------------------------------------------
+
+    def overview(self) -> Answer:
+        """All that the front end needs before a head is opened."""
+        table = shown.LabelTable()
+        titles = {lang: layer_titles(self._given, lang) for lang in LANGUAGES}
+        found = shown.patterns_of(self.records)
+        entries, thumbnails = [], []
+        for number, record in enumerate(self.records):
+            heads = self._pictures(number)
+            at = self.samples[number]
+            entry = shown.record_entry(record, heads, table)
+            entry |= {
+                "titles": {lang: shown.label(titles[lang][number]) for lang in LANGUAGES},
+                "sample": at,
+                "samples": record.shape[0],
+                "measures": shown.measures_of(record, at, found[number]),
+                "can": self.abilities(number),
+                "image": None,
+                "beam": None,
+            }
+            entries.append(entry)
+            thumbnails += [shown.thumbnail(one) for one in heads]
+        texts = self.trace.texts or source_and_target(self._given, self.samples[0])
+        about = {
+            "version": VERSION,
+            "lang": self.lang,
+            "words": shown.words(),
+            "scale": self.scale,
+            "scales": self._scales(),
+            "merge": self._first_merge(entries),
+            "open": list(self.opening),
+            "texts": None if texts is None else [shown.bounded(text) for text in texts],
+            "title": None,
+            "colours": shown.colours(),
+            "labels": table.lists,
+            "records": entries,
+            "generation": None,
+            "compare": None,
+            "levels": [],
+        }
+        size = shown.THUMBNAIL
+        return Answer(about, {"thumbnails": np.array(thumbnails, np.uint8).reshape(-1, size, size)})
+
+    def head(self, layer: int, head: int) -> Answer:
+        """The map of one head: cells as half floats, and the number of queries of each row that attend to any key."""
+        drawn = self.picture(layer, head)
+        R, C = drawn.cells.shape
+        about = {"R": R, "C": C, "high": drawn.high, "wide": drawn.wide}
+        return Answer(about, {"cells": half_floats(drawn.cells), "attending": drawn.attending.astype(np.int32)})
+
+    def rectangle(self, layer: int, head: int, rows: Span, cols: Span, most: Span) -> Answer:
+        """A part of one head in at most `most` cells, each an exact mean; `about` says which part and cell size.
+
+        Positions count in the record, or in its part. Raises ArgumentError for an empty or invalid range.
+        """
+        drawn = self.picture(layer, head)
+        T, S = drawn.record.shape[2:]
+        down, across = _checked_span("rows", rows, T), _checked_span("cols", cols, S)
+        limits = tuple(max(1, min(MOST_CELLS, int(each))) for each in most)
+        found = zoomed(drawn, down, across, (limits[0], limits[1]))
+        about = {
+            "rows": [found.rows.start, found.rows.stop],
+            "cols": [found.cols.start, found.cols.stop],
+            "high": found.high,
+            "wide": found.wide,
+            "exact": found.high <= bin_size(down.stop - down.start, limits[0]),
+            "note": None,
+            "labels": shown.labels_in(drawn.record, drawn.sample, found),
+        }
+        cells, attending = found.cells.astype(np.float32), found.attending.astype(np.int32)
+        return Answer(about, {"cells": cells, "attending": attending})
+
+    def explain(self, layer: int, head: int, query: int, most: int = MOST_KEYS) -> Answer:
+        """The arithmetic of one query. Raises NotKeptError where q and k were not kept."""
+        record, sample = self.whole(layer), self.samples[layer]
+        head = in_range("head", head, record.shape[1])
+        query = in_range("query", query, record.shape[2])
+        answer = explained(record, sample, head, query, most)
+        queries, keys = (shown.token_labels(rows, sample) for rows in (record.query_tokens, record.key_tokens))
+        answer.about["labels"] = {
+            "query": f"{query}" if queries is None else queries[query],
+            "keys": [str(at) if keys is None else keys[at] for at in answer.about["keys"]],
+        }
+        return answer
+
+    def effect(self, silence: Mapping[str, int] | None = None, cut: Mapping[str, int] | None = None) -> Answer:
+        """How far silencing a head, or cutting one of its edges, moves the next token. Needs a model."""
+        if self.effects is None:
+            raise NotKeptError("effect-no-model")
+        layer, head, edge = edit_of(silence, cut)
+        record = self.whole(layer)
+        return self.effects.of(record, in_range("head", head, record.shape[1]), edge).answer()
+
+    def abilities(self, layer: int) -> dict[str, Any]:
+        """Which requests about a record can be answered."""
+        record = self.records[layer]
+        exact = "exact" if record.has_weights else "none"
+        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": self.effects is not None}
+
+    # --- choices -------------------------------------------------------------------------------------------
+
+    def whole(self, layer: int) -> Record:
+        """The record, also where only a part of it is drawn."""
+        record = self.records[in_range("layer", layer, len(self.records))]
+        return record.whole if isinstance(record, ExactPart) else record
+
+    def picture(self, layer: int, head: int) -> Picture:
+        """One head as a Picture. Raises ArgumentError for an index out of range."""
+        record = self.records[in_range("layer", layer, len(self.records))]
+        drawn = picture(record, in_range("head", head, record.shape[1]), self.samples[layer])
+        return drawn if self.bins is None else drawn.fitted(self.bins, self.bins)
+
+    def _pictures(self, layer: int) -> list[Picture]:
+        return [self.picture(layer, head) for head in range(self.records[layer].shape[1])]
+
+    @cached_property
+    def opening(self) -> tuple[int, int]:
+        """The record and head to open with."""
+        return opening_head(self.trace, self._given)
+
+    def _scales(self) -> list[str]:
+        """The scales that can be chosen: rows of a part without all keys cannot be normalised."""
+        whole = all(not isinstance(record, ExactPart) or record.has_whole_rows for record in self.records)
+        return [name for name in get_args(ScaleName) if whole or name != "renormalised"]
+
+    def _first_merge(self, entries: list[dict[str, Any]]) -> str:
+        """How tokens are merged at the start: by default only the parts of characters."""
+        asked = self.merge or "characters"
+        return asked if any(entry["labels"].get(asked) for entry in entries) else "tokens"
+
+
+def _chosen_merge(merge: Any) -> Merge | None:
+    if merge is not None and merge not in get_args(Merge):
+        raise ArgumentError("option-unknown", option="merge", asked=merge, choices=Listed(get_args(Merge)))
+    return merge
+
+
+def _checked_span(name: str, span: Span, length: int) -> slice:
+    """The range inside of 0 … length. Raises ArgumentError where nothing of it is inside."""
+    start, stop = (int(end) for end in span)
+    inside = slice(max(0, start), min(length, stop))
+    if inside.start >= inside.stop:
+        raise ArgumentError("source-range", name=name, start=start, stop=stop, length=length)
+    return inside

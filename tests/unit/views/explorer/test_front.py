@@ -1,0 +1,68 @@
+"""The ES modules are joined in the order of their imports; a mistake in them is found when they are joined."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.views.explorer.front import FrontError, modules_of, script
+
+
+def written(folder: Path, **modules: str) -> Path:
+    for name, text in modules.items():
+        (folder / f"{name}.js").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_modules_come_after_what_they_import(tmp_path: Path) -> None:
+    folder = written(
+        tmp_path,
+        page='import { mount } from "./view.js";\nimport { one } from "./base.js";\nmount(one);\n',
+        view='import {\n  one,\n  Two,\n} from "./base.js";\nexport async function mount(x) { return new Two(one); }\n',
+        base="export const one = 1;\nexport class Two {}\n",
+    )
+    assert modules_of("page.js", folder) == ["base.js", "view.js", "page.js"]
+    joined = script("page.js", folder)
+    assert "import" not in joined
+    assert "export" not in joined
+    assert joined.index("const one") < joined.index("async function mount") < joined.index("mount(one)")
+
+
+def test_the_default_export_of_a_widget_stays(tmp_path: Path) -> None:
+    folder = written(tmp_path, widget="function render() {}\nexport default { render };\n")
+    assert script("widget.js", folder).rstrip().endswith("export default { render };")
+
+
+@pytest.mark.parametrize(
+    ("modules", "fault"),
+    [
+        (
+            {"a": 'import { b } from "./b.js";\nconst b2 = 1;\n', "b": "export const b = 1;\nlet b2 = 2;\n"},
+            "b2 is also",
+        ),
+        ({"a": 'import { c } from "./b.js";\n', "b": "const c = 1;\n"}, "does not export c"),
+        ({"a": 'import { b } from "./b.js";\n', "b": 'import { a } from "./a.js";\nexport const b = 1;\n'}, "export a"),
+        ({"a": 'import { b as c } from "./b.js";\n', "b": "export const b = 1;\n"}, "without `as`"),
+        ({"a": 'import * as b from "./b.js";\n', "b": "export const b = 1;\n"}, "in braces"),
+        ({"a": 'import { b } from "./b.js";\n'}, "no module b.js"),
+        ({"a": "const a = 1;\nexport { a };\n"}, "cannot join"),
+        ({"a": 'import fs from "fs";\n'}, "cannot join"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, modules: dict[str, str], fault: str) -> None:
+    with pytest.raises(FrontError, match=fault):
+        script("a.js", written(tmp_path, **modules))
+
+
+def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
+    one = 'import { b } from "./b.js";\nexport const a = 1;\n'
+    other = 'import { a } from "./a.js";\nexport const b = 1;\n'
+    with pytest.raises(FrontError, match=r"a.js → b.js → a.js"):
+        script("a.js", written(tmp_path, a=one, b=other))
+
+
+def test_names_of_patterns_are_names_too(tmp_path: Path) -> None:
+    folder = written(
+        tmp_path, a='import { c } from "./b.js";\nconst [d, c] = [1, 2];\n', b="export const { x: c } = {};\n"
+    )
+    with pytest.raises(FrontError, match="c is also declared"):
+        script("a.js", folder)

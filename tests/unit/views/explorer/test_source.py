@@ -1,0 +1,129 @@
+"""TraceSource: the numbers of the overview and of each head are those of the Trace, and of the other views."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.errors import ArgumentError
+from regard.messages import Language
+from regard.trace import Trace
+from regard.trace.measures.per_head import mean_distance, mean_entropy
+from regard.views.explorer.protocol import sentence
+from regard.views.explorer.source import TraceSource
+from regard.views.picture import picture
+from regard.views.scales import Scale
+
+
+def causal(heads: int, T: int, seed: int = 0) -> np.ndarray:
+    weights = np.tril(np.random.default_rng(seed).random((heads, T, T)) + 1e-3)
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
+def overview(trace: Trace, **options: Any) -> dict[str, Any]:
+    about = TraceSource(trace, **options).overview().about
+    return json.loads(json.dumps(about, allow_nan=False))  # what the front end reads
+
+
+def test_a_head_has_the_cells_of_the_picture() -> None:
+    trace = Trace.from_weights(causal(3, 300), map=100)
+    answer = TraceSource(trace).head(0, 2)
+    drawn = picture(trace[0], 2, 0)
+    assert answer.about == {"R": 100, "C": 100, "high": 3, "wide": 3}
+    np.testing.assert_allclose(answer.arrays["cells"].astype(float), drawn.cells, rtol=1e-3, atol=1e-7)
+    assert answer.arrays["attending"].tolist() == drawn.attending.tolist()
+
+
+def test_the_overview_describes_every_record() -> None:
+    trace = Trace.from_weights([causal(2, 5)[None]] * 3, queries=list("abcde"), name="h", kind="decoder")
+    about = overview(trace, lang="zh", scale="log")
+    assert (about["version"], about["lang"], about["scale"]) == (1, "zh", "log")
+    first = about["records"][0]
+    assert [entry["name"] for entry in about["records"]] == ["h.0", "h.1", "h.2"]
+    assert {name: first[name] for name in ("heads", "T", "S", "R", "C", "high", "wide")} == {
+        "heads": 2, "T": 5, "S": 5, "R": 5, "C": 5, "high": 1, "wide": 1,
+    }  # fmt: skip
+    assert about["labels"][first["labels"]["tokens"]["queries"]] == list("abcde")
+    assert first["titles"]["zh"] == "第 0 层 · 解码器自注意力"
+    assert first["measures"]["entropy"] == pytest.approx(mean_entropy(trace[0])[0], rel=1e-3)
+    assert first["measures"]["distance"] == pytest.approx(mean_distance(trace[0])[0], rel=1e-3)
+
+
+def test_colours_are_viridis_and_a_diverging_map_with_a_middle() -> None:
+    colours = overview(Trace.from_weights(np.eye(2)))["colours"]
+    assert len(colours["sequential"]) == 256
+    assert colours["sequential"][0] == [68, 1, 84]
+    assert colours["sequential"][-1] == [253, 231, 37]
+    assert len(colours["diverging"]) == 255
+    assert colours["diverging"][127] == [245, 245, 245]
+
+
+def test_thumbnails_follow_the_scale_of_the_head() -> None:
+    weights = np.array([[1.0, 0.0], [0.25, 0.75]])
+    trace = Trace.from_weights(weights)
+    small = TraceSource(trace).overview().arrays["thumbnails"][0]
+    assert small.shape == (48, 48)
+    level = Scale.of([picture(trace[0], 0, 0)]).level(0.25)
+    assert small[0, 0] == 254
+    assert small[0, 47] == 0  # masked
+    assert small[47, 0] == 1 + round(level * 253)
+
+
+def test_nan_is_marked_in_thumbnails() -> None:
+    weights = np.array([[1.0, 0.0], [np.nan, np.nan]])
+    small = TraceSource(Trace.from_weights(weights)).overview().arrays["thumbnails"][0]
+    assert small[47, 0] == 255
+
+
+def test_words_are_groups_that_the_front_end_merges() -> None:
+    trace = Trace.from_weights(np.eye(3), ["un", "likely", " yes"])
+    labels = overview(trace)["records"][0]["labels"]
+    assert labels["characters"] is None
+    assert labels["words"]["queryGroups"] == labels["words"]["keyGroups"] == [0, 2]
+    assert overview(trace)["labels"][labels["words"]["keys"]] == ["unlikely", "yes"]
+    assert overview(trace)["merge"] == "tokens"
+    assert overview(trace, merge="words")["merge"] == "words"
+
+
+def test_parts_of_characters_are_merged_at_the_start() -> None:
+    about = overview(Trace.from_weights(np.eye(3), ["<0xE6>", "<0xB3>", "<0xA8>"]))
+    assert about["merge"] == "characters"
+    assert about["records"][0]["labels"]["characters"]["keyGroups"] == [0]
+    assert about["labels"][about["records"][0]["labels"]["characters"]["keys"]] == ["注"]
+
+
+def test_hostile_tokens_are_bounded_and_show_control_characters() -> None:
+    tokens = ["<img src=x onerror=alert(1)>", "</script>", "\u202eevil\u202c", "x" * 10**6]
+    about = overview(Trace.from_weights(np.eye(4), tokens))
+    labels = about["labels"][0]
+    assert labels[:3] == ["<img src=x onerror=alert(1)>", "</script>", "⟨202E⟩evil⟨202C⟩"]
+    assert len(labels[3]) == 120
+
+
+def test_measures_that_need_weights_are_none_for_a_map_alone() -> None:
+    record = Trace.from_weights(causal(2, 600))[0].changed(exact=None, sink=None)
+    entry = overview(Trace(record))["records"][0]
+    assert entry["measures"]["entropy"] == [None, None]
+    assert entry["measures"]["distance"] == [None, None]
+    assert entry["labels"]["tokens"] == {"queries": None, "keys": None, "written": None}
+
+
+def test_an_empty_trace_is_one_sentence_in_both_languages() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        TraceSource(Trace())
+    found = sentence(caught.value)
+    assert found["key"] == "trace-empty"
+    assert set(found["text"]) == {"en", "zh"}
+
+
+@pytest.mark.parametrize(("layer", "head"), [(1, 0), (0, 2), (0, -3)])
+def test_an_index_out_of_range_is_refused(layer: int, head: int) -> None:
+    with pytest.raises(ArgumentError, match=str(layer if layer else head)):
+        TraceSource(Trace.from_weights(causal(2, 3))).head(layer, head)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_both_languages_have_titles(lang: Language) -> None:
+    about = overview(Trace.from_weights(np.eye(2)), lang=lang)
+    assert about["records"][0]["titles"] == {"en": "attention", "zh": "attention"}

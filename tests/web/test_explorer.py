@@ -1,0 +1,266 @@
+"""The explorer's file in a real browser: every view in both languages and themes, by keyboard and by pointer."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browsing import opened, press, settled
+from PIL import Image
+from playwright.sync_api import Browser, Page
+
+from regard import Trace
+from regard.messages import LANGUAGES, Language, say
+from regard.views.explorer.page import write_page
+
+pytestmark = pytest.mark.web
+
+VIEWS = ("map", "lines", "sentence", "compare")
+COLOURS = """(name) => {
+  const canvas = document.querySelector(name), { width, height } = canvas;
+  const all = canvas.getContext("2d").getImageData(0, 0, width, height);
+  return new Set(new Uint32Array(all.data.buffer)).size;
+}"""
+
+
+def readout(page: Page) -> str:
+    return page.inner_text(".readout")
+
+
+def said(page: Page) -> str:
+    """What the live region says, which waits a moment."""
+    page.wait_for_timeout(250)
+    return page.text_content("[data-live]") or ""
+
+
+# --- what is drawn ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_view_is_drawn_and_serious_faults_of_access_are_absent(
+    chromium: Browser, folder: Path, lang: Language, theme: str
+) -> None:
+    with opened(chromium, folder / "layers.html", f"lang={lang}&theme={theme}") as page:
+        assert page.title() == page.inner_text("h1") == say("explorer-title", lang)
+        assert page.inner_text(".lead") == say("explorer-lead", lang)
+        assert page.evaluate(COLOURS, ".map") > 10
+        for depth, view in [("model", "map"), ("numbers", "map"), *(("head", view) for view in VIEWS)]:
+            page.evaluate(
+                "(address) => { location.hash = address }", f"lang={lang}&theme={theme}&depth={depth}&view={view}"
+            )
+            settled(page)
+            page.wait_for_timeout(150)  # colours change gradually
+            found = Axe().run(page).response["violations"]
+            assert [
+                (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
+            ] == []
+
+
+@pytest.mark.parametrize("wide", [320, 640, 1280])
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("name", ["layers", "english", "cross", "long"])
+def test_nothing_extends_beyond_a_narrow_page(
+    chromium: Browser, folder: Path, wide: int, lang: Language, name: str
+) -> None:
+    with opened(chromium, folder / f"{name}.html", f"lang={lang}", wide) as page:
+        for view in VIEWS:
+            page.evaluate("(address) => { location.hash = address }", f"lang={lang}&view={view}")
+            settled(page)
+            beyond = page.evaluate(
+                """() => [...document.querySelectorAll("#regard *")].filter((one) => !one.closest(".lines-frame, .sr")
+                  && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className || one.tagName)"""
+            )
+            assert beyond == []
+
+
+def test_a_pooled_map_says_what_a_cell_means(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "long.html") as page:
+        assert say("explorer-cell-pooled", "en", high=512, wide=512) in page.inner_text(".meaning")
+        assert "32256–32767" in readout(page)
+
+
+def test_tokens_are_merged_to_words(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "english.html", "view=sentence") as page:
+        assert page.locator(".words:visible span").count() == 7
+        press(page, "w")
+        assert page.locator(".words:visible span").all_inner_texts() == ["The", "cat", "sat", "unbelievably", "still"]
+
+
+# --- keyboard -----------------------------------------------------------------------------------------------
+
+
+def test_the_map_works_by_keyboard_alone_and_says_the_cell(chromium: Browser, folder: Path, layers: Trace) -> None:
+    with opened(chromium, folder / "layers.html", "layer=1&head=2&at=4-0") as page:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.className") == "map":
+                break
+        press(page, "ArrowUp", "ArrowRight", "Enter")
+        weight = float(layers[1].weights()[0, 2, 3, 1])
+        assert said(page) == say("explorer-cell-said", "en", query="月 (3)", key="前 (1)", weight=f"{weight:.3f}")
+        assert page.locator(".pins li").count() == 1
+        press(page, "Home", "Enter")
+        assert page.locator(".pins li").count() == 2
+        press(page, "Escape")
+        assert page.locator(".pins li").count() == 0
+        press(page, "End")
+        assert said(page) == say("explorer-cell-masked", "en", query="月 (3)", key="光 (4)")
+        press(page, "+")
+        assert page.is_visible(".under .small")
+        press(page, "0")
+        assert not page.is_visible(".under .small")
+
+
+def test_keys_change_head_layer_colours_language_and_theme(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html", "layer=0&head=0") as page:
+        press(page, "]", ".")
+        assert page.inner_text(".heading h2").endswith("head 1")
+        assert page.inner_text(".heading h2").startswith("layer 1")
+        press(page, "c", "l", "d")
+        assert page.input_value(".stage .chooser select") == "linear"
+        assert page.inner_text("h1") == say("explorer-title", "zh")
+        assert page.get_attribute(".regard-explorer", "data-theme") == "dark"
+        assert page.get_attribute("html", "lang") == "zh-CN"
+        press(page, "n")
+        assert page.is_visible(".lines")
+        assert not page.is_visible(".map")
+
+
+def test_the_help_keeps_the_focus_and_closes_by_escape(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html") as page:
+        press(page, "?")
+        assert page.is_visible("dialog.help")
+        for _ in range(3):
+            press(page, "Tab")
+            assert page.evaluate(
+                "!!document.activeElement.closest('dialog') || document.activeElement === document.body"
+            )
+        press(page, "Escape")
+        assert not page.is_visible("dialog.help")
+
+
+def test_the_grid_of_heads_has_one_tab_stop_and_opens_a_head(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html", "layer=0&head=0&depth=model") as page:
+        assert page.locator('.tile[tabindex="0"]').count() == 1
+        page.focus('.tile[tabindex="0"]')
+        press(page, "ArrowDown", "ArrowRight", "ArrowRight", "Enter")
+        assert page.is_visible(".map")
+        assert "#layer=1&head=2" in page.evaluate("new Promise((done) => setTimeout(() => done(location.hash), 400))")
+
+
+# --- pointer ------------------------------------------------------------------------------------------------
+
+
+def test_hover_selects_a_click_pins_and_leaving_returns_to_the_pin(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html") as page:
+        box = page.locator(".map").bounding_box()
+        assert box is not None
+        right, low = box["x"] + box["width"] - 20, box["y"] + box["height"] - 20
+        page.mouse.click(right, low)
+        settled(page)
+        assert page.locator(".pins li").count() == 1
+        pinned = readout(page)
+        page.mouse.move(right - 150, low)
+        settled(page)
+        assert readout(page) != pinned
+        page.mouse.move(5, 5)
+        settled(page)
+        assert readout(page) == pinned
+
+
+def test_the_wheel_zooms_a_map_with_focus_and_a_drag_moves_it(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "long.html") as page:
+        box = page.locator(".map").bounding_box()
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.wheel(0, -1)  # without focus the page scrolls
+        settled(page)
+        assert not page.is_visible(".under .small")
+        page.focus(".map")
+        page.mouse.wheel(0, -600)
+        settled(page)
+        before = page.inner_text(".meaning")
+        page.mouse.down()
+        page.mouse.move(x - 90, y - 60, steps=4)
+        page.mouse.up()
+        settled(page)
+        assert page.inner_text(".meaning") != before
+        assert page.locator(".pins li").count() == 0  # a drag pins nothing
+
+
+# --- saving -------------------------------------------------------------------------------------------------
+
+
+def saved(page: Page, name: str, folder: Path) -> Path:
+    page.click(".save")
+    with page.expect_download() as download:
+        page.click(f'[data-text="save-{name}"]')
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_numbers_are_saved_as_they_are(chromium: Browser, folder: Path, layers: Trace, tmp_path: Path) -> None:
+    weights = layers[1].weights()[0, 3]
+    with opened(chromium, folder / "layers.html", "layer=1&head=3") as page:
+        table = list(csv.reader(io.StringIO(saved(page, "csv", tmp_path).read_text(encoding="utf-8"))))
+        found = json.loads(saved(page, "json", tmp_path).read_text(encoding="utf-8"))
+    assert table[0][1:] == ["床", "前", "明", "月", "光"]
+    np.testing.assert_allclose(np.array([line[1:] for line in table[1:]], float), weights, atol=1e-3)
+    assert (found["layer"], found["head"], found["keys"]) == ("h.1.attn", 3, table[0][1:])
+    np.testing.assert_allclose(found["weights"], weights, atol=1e-3)
+
+
+@pytest.mark.parametrize("view", ["map", "lines", "sentence"])
+def test_pictures_are_saved_at_twice_the_size_and_as_svg(
+    chromium: Browser, folder: Path, view: str, tmp_path: Path
+) -> None:
+    with opened(chromium, folder / "layers.html", f"view={view}") as page:
+        png, svg = saved(page, "png", tmp_path), saved(page, "svg", tmp_path)
+        root = ElementTree.parse(svg).getroot()
+    with Image.open(png) as picture:
+        size = picture.size
+    assert size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
+    assert "光" in "".join(root.itertext())
+
+
+def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None:
+    address = "layer=1&head=2&lang=zh&theme=dark&view=lines&lines=horizontal&scale=log&heads=1.2&pins=3-1.4-0&at=3-1"
+    with opened(chromium, folder / "layers.html", address) as page:
+        page.wait_for_timeout(400)
+        kept = page.evaluate("location.hash.slice(1)")
+    assert dict(part.split("=") for part in kept.split("&")) == dict(part.split("=") for part in address.split("&"))
+
+
+def test_an_address_that_does_not_fit_is_ignored(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html", "layer=99&head=-1&lang=fr&view=x&pins=9-9&zoom=a_b&scale=no") as page:
+        assert page.inner_text("h1") == say("explorer-title", "en")
+        assert page.locator(".pins li").count() == 0
+
+
+# --- hostile input ------------------------------------------------------------------------------------------
+
+PAYLOADS = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "{{answers}}",
+    "\u202eabc\u202c",
+    "x" * 10**6,
+]
+
+
+def test_tokens_that_look_like_markup_stay_text(chromium: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.html"
+    write_page(Trace.from_weights(np.full((5, 5), 0.2), PAYLOADS, name="<b>h.0</b>"), path, lang="en")
+    with opened(chromium, path, "view=sentence") as page:
+        page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+        for key in "mns123":
+            press(page, key)
+        assert page.locator('#regard img[src="x"], #regard script, #regard b b').count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

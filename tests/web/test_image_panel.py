@@ -1,0 +1,79 @@
+"""The image panel in a browser: words light patches, patches list words, by pointer and by keyboard."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from explorer_examples import GRID, READ, picture
+from explorer_pages import browser_page, open_explorer
+from regard.messages import LANGUAGES, Language, say
+
+pytestmark = pytest.mark.web
+
+PANEL = ".image-panel"
+DARKNESS = """() => {
+  const { width, height } = document.querySelector(".image-frame canvas"), copy = new OffscreenCanvas(width, height);
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(document.querySelector(".image-frame canvas"), 0, 0);
+  const pixels = context.getImageData(0, 0, width, height).data;
+  return Array.from({ length: width * height }, (_, i) => (pixels[4 * i] < 100 ? 1 : -1) * pixels[4 * i + 3]);
+}"""
+"""How much each patch is darkened; negative where it is lit."""
+
+
+def order(page: Page) -> list[int]:
+    """The patches from the brightest to the darkest."""
+    return np.argsort(page.evaluate(DARKNESS), kind="stable").tolist()
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_word_lights_the_patches_it_attends_to(chromium: Browser, lang: Language) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, picture(), depth="head", lang=lang)
+        for word, weights in enumerate(READ):
+            page.hover(f"{PANEL} .image-words button >> nth={word}")
+            page.wait_for_timeout(30)
+            assert order(page)[0] == int(np.argmax(weights))
+            name = ["tree", "sun"][word]
+            share = f"{100 * weights.sum():.1f}"
+            assert page.inner_text(f"{PANEL} .image-caption") == say(
+                "explorer-image-word", lang, word=name, share=share
+            )
+
+
+def test_a_patch_lists_the_words_that_attend_there(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, picture(), depth="head")
+        box = page.locator(".image-frame").bounding_box()
+        assert box is not None
+        assert box["width"] / box["height"] == pytest.approx(90 / 60, rel=0.02)
+        rows, cols = GRID
+        page.mouse.move(box["x"] + box["width"] * 2.5 / cols, box["y"] + box["height"] * 0.5 / rows)
+        page.wait_for_timeout(30)
+        listed = [text.split() for text in page.locator(f"{PANEL} .bar-list li").all_inner_texts()]
+        assert listed == [["sun", "0.900"], ["tree", "0.100"]]
+
+
+def test_arrow_keys_move_from_patch_to_patch_and_from_word_to_word(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, picture(), depth="head")
+        page.locator(".image-frame").focus()
+        for key in ["ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowLeft"]:
+            page.keyboard.press(key)
+        assert page.inner_text(f"{PANEL} .image-caption") == say("explorer-image-patch", "en", row=1, col=1)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        assert page.inner_text(f"{PANEL} .image-caption") == say("explorer-image-patch", "en", row=2, col=2)
+        page.keyboard.press("Tab")
+        assert page.inner_text(f"{PANEL} [aria-pressed=true]") == "tree"
+        page.keyboard.press("ArrowRight")
+        assert page.inner_text(f"{PANEL} [aria-pressed=true]") == "sun"
+        assert order(page)[0] == 2
+
+
+def test_the_selected_query_lights_the_picture(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, picture(), depth="head", query=0, key=0)
+        page.evaluate("view.update({ query: 1 })")
+        page.wait_for_timeout(60)
+        assert order(page)[0] == 2

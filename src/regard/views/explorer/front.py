@@ -1,8 +1,8 @@
 """The front end: the ES modules of `front/` joined into one script, and its style sheet.
 
 Modules import one another by `import { name, … } from "./module.js"` and export by `export` before a declaration. They
-are joined in the order of their dependencies, without these lines, so their top-level names must be unique. A mistake
-in the modules raises a FrontError, which no input of a person can cause.
+are joined in the order of their dependencies, without these lines and without comments, so their top-level names must
+be unique. A mistake in the modules raises a FrontError, which no input of a person can cause.
 """
 
 import re
@@ -18,6 +18,10 @@ _DECLARED = re.compile(
 )
 _COMMENT = re.compile(r"/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*\n", re.DOTALL | re.MULTILINE)
 _EMPTY = re.compile(r"^[ \t]*\n", re.MULTILINE)
+_COMMENT = re.compile(
+    r"^[ \t]*/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @(?:[^*]|\*(?!/))*\*/ ?", re.MULTILINE
+)
+"""JSDoc, which only the type checker reads, and comments on lines of their own."""
 _OTHER = re.compile(r"^(?:import\b|export\s*[{*]).*", re.MULTILINE)
 
 
@@ -38,7 +42,7 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
         bare = _IMPORT.sub("", text)
         if left := _OTHER.search(bare):
             raise FrontError(f"{module}: cannot join {left[0]!r}")
-        bare = _EXPORT.sub("", bare)
+        bare = _EXPORT.sub("", _COMMENT.sub("", bare))
         parts.append(f"// --- {module}\n{_without_comments(bare).strip()}\n")
     return "\n".join(parts)
 

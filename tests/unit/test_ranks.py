@@ -24,6 +24,7 @@ RANKS = {
     "exact_weights": 1.1,  # of masks
     "statistics_table": 1,
     "records": 1.2,
+    "images": 0.3,
     "patterns": 1,
     "projections": 1,
     "number_checks": 0.3,

@@ -356,6 +356,26 @@ MESSAGES: dict[str, Message] = {
         "the transpose of nn.Linear's weight",
         zh="形状为 {found} 的 W_o 与 {H} 个宽 {Ev} 的头不符；应为 ({wanted}, d_model)，即 nn.Linear 权重的转置",
     ),
+    # --- pictures ---
+    "image-grid": Message(
+        en="a grid of {rows} × {cols} has {patches} patches, from position {first} on; there are {length} {side}. "
+        "Give the grid and first= that fit",
+        zh="{rows} × {cols} 的网格有 {patches} 个图块，从位置 {first} 开始；而 {side} 只有 {length} 个。"
+        "请改正 grid 和 first=",
+    ),
+    "image-grid-form": Message(
+        en="grid= takes the rows and columns of patches, such as (14, 14); found {found!r}",
+        zh="grid= 应为图块的行数和列数，例如 (14, 14)；现在是 {found!r}",
+    ),
+    "image-first": Message(
+        en="first= is the position of the first patch, a whole number from 0 on; found {found!r}",
+        zh="first= 是第一个图块的位置，应为不小于 0 的整数；现在是 {found!r}",
+    ),
+    "image-pixels": Message(
+        en="a picture is an array (height, width, 3), bytes or floats from 0 to 1, or the bytes of a PNG file; "
+        "found {found}",
+        zh="图片应为 (高, 宽, 3) 的数组（字节，或 0 到 1 的浮点数），或 PNG 文件的字节；现在是 {found}",
+    ),
     # --- comparison of two traces ---
     "compare-trace": Message(
         en="compare needs another Trace; found {found}",

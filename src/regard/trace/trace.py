@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files.output import PAGES, extension_of
+from regard.images import Side
 from regard.messages import Language, Listed
 from regard.printable import printable
 from regard.records import Kind, Record, See
@@ -197,6 +198,15 @@ class Trace:
     def merged(self, by: Merge = "words", sample: int = 0) -> "Trace":
         """One sample with its tokens merged into "characters" or "words": keys summed, queries averaged."""
         return self._part(merged(record, by, sample) for record in self)
+
+    def with_image(
+        self, pixels: Any, grid: tuple[int, int], *, first: int = 0, side: Side = "keys", name: str = ""
+    ) -> "Trace":
+        """A Trace whose records bring the picture that the model read; arguments as for `Record.with_image`.
+
+        Trace.from_weights(weights).with_image(photo, grid=(14, 14), first=1)
+        """
+        return self._part(record.with_image(pixels, grid, first=first, side=side, name=name) for record in self)
 
     # --- measures ----------------------------------------------------------------------------------------
 

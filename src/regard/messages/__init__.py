@@ -33,7 +33,6 @@ MODULES = (
     "learning",
     "models",
     "notebooks",
-    "page",
     "runs",
     "sandbox",
     "text_files",

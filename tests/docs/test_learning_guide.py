@@ -15,6 +15,7 @@ from pages import Page, spans
 
 from regard.cli import main
 from regard.cli.learn.list_command import CHECKLIST
+from regard.course import study_path as rule
 from regard.course.catalogue import entries
 from regard.course.grading.process import NUMPY, TORCH
 from regard.course.progress import BACKUP, NAME, RATINGS
@@ -108,13 +109,24 @@ def test_the_exercises_are_those_of_the_catalogue(lang: Language) -> None:
 
 @EACH
 def test_the_limits_are_those_of_the_grader(lang: Language) -> None:
-    _, *rows = PAGE.tables(lang)[0]
+    _, *rows = PAGE.tables(lang)[1]
     assert [cells[1:] for cells in rows] == [
         [f"{limits.wall:g} s" for limits in (NUMPY, TORCH)],
         [f"{limits.cpu:g} s" for limits in (NUMPY, TORCH)],
         [f"{limits.memory >> 20} MiB" for limits in (NUMPY, TORCH)],
         [f"{limits.output // 1000} kB" for limits in (NUMPY, TORCH)],
         [f"{limits.file >> 20} MiB" for limits in (NUMPY, TORCH)],
+    ]
+
+
+@EACH
+def test_the_times_are_those_of_the_rule(lang: Language) -> None:
+    _, *rows = PAGE.tables(lang)[0]
+    found = [sorted(map(int, re.findall(r"\d+", cells[1]))) for cells in rows]
+    assert found == [
+        sorted([rule.WORDS, rule.CHARACTERS]),
+        *([int(minutes)] for minutes in (rule.BLOCK, rule.EXERCISE, rule.LINE, rule.SEARCHED_LINE, rule.SHEET_STEP)),
+        [],
     ]
 
 

@@ -47,6 +47,7 @@ BUNDLED_TEXT_READERS = (
     "course/learner_model/building.py",
     "course/lessons/index.py",
     "course/questions/bank.py",
+    "course/study_path.py",
     "recipes/recipe.py",
     "views/page.py",
 )

@@ -1,6 +1,6 @@
-"""The programs that passed a check, kept beside the progress file: `passed/ID.py`. The newest pass replaces the others.
+"""The answers that passed a check, kept beside the progress file: `passed/ID.py`, or `passed/ID.toml` for a sheet.
 
-Writes are atomic. Independent of the progress itself: an answer that passed in a notebook is kept too.
+The newest pass replaces the others. Writes are atomic. Independent of the progress itself.
 """
 
 import os
@@ -14,6 +14,8 @@ from regard.files.output import write_bytes, write_error
 from regard.messages import say
 
 FOLDER = "passed"
+ENDINGS = (".py", ".toml")
+"""Of programs, and of answer sheets."""
 LARGEST = 2**22
 """In bytes: the longest program that the grader accepts."""
 
@@ -25,32 +27,35 @@ class PassedAnswers:
         self.folder = (home() if folder is None else folder) / FOLDER
         self._report = report
 
-    def path(self, exercise: str) -> Path:
+    def path(self, exercise: str, ending: str = ENDINGS[0]) -> Path:
         """The file of an exercise; it may not exist."""
-        return self.folder / f"{exercise}.py"
+        return self.folder / f"{exercise}{ending}"
 
-    def keep(self, exercise: str, source: str) -> None:
-        """Keep a program that passed. Never raises: a failed write is reported."""
+    def keep(self, exercise: str, source: str, ending: str = ENDINGS[0]) -> None:
+        """Keep an answer that passed. Never raises: a failed write is reported."""
         content = source.encode("utf-8", errors="surrogatepass")
         try:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise write_error(error, self.folder, 0) from error
-            write_bytes(self.path(exercise), content)
+            write_bytes(self.path(exercise, ending), content)
         except (FileError, TooLargeError) as error:
             self._report(say("passed-not-kept", exercise=exercise, reason=error.text()))
 
     def read(self, exercise: str) -> bytes | None:
-        """The program that passed; None if there is none. Raises FileError if the file cannot be read."""
-        try:
-            return read_file(self.path(exercise), most=LARGEST)
-        except AbsentFileError:
-            return None
+        """The answer that passed; None if there is none. Raises FileError if the file cannot be read."""
+        for ending in ENDINGS:
+            try:
+                return read_file(self.path(exercise, ending), most=LARGEST)
+            except AbsentFileError:
+                continue
+        return None
 
     def forget(self, exercise: str) -> None:
-        """Rename the program, so that it no longer counts."""
-        self._set_aside(self.path(exercise))
+        """Rename the answer, so that it no longer counts."""
+        for ending in ENDINGS:
+            self._set_aside(self.path(exercise, ending))
 
     def forget_all(self) -> None:
         """Rename the folder."""

@@ -23,6 +23,7 @@ MODULES = (
     "building",
     "capture",
     "commands",
+    "course_path",
     "files",
     "hand_calculation",
     "language_commands",

@@ -11,6 +11,8 @@ from regard.cli.learn.check_command import check
 from regard.cli.learn.hint_command import hint
 from regard.cli.learn.interview_command import interview
 from regard.cli.learn.list_command import list_exercises
+from regard.cli.learn.overview_command import overview
+from regard.cli.learn.path_command import path
 from regard.cli.learn.read_command import read
 from regard.cli.learn.reset_command import reset
 from regard.cli.learn.solution_command import solution
@@ -19,6 +21,7 @@ from regard.errors import ArgumentError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": list_exercises,
+    "path": path,
     "start": start,
     "check": check,
     "build": build,
@@ -36,6 +39,6 @@ def learn(
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        list_exercises(as_json)
+        overview(as_json)
     elif as_json:
         raise ArgumentError("learn-json-place", command=context.invoked_subcommand)

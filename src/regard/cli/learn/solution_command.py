@@ -1,6 +1,5 @@
 """`regard learn solution`: shows a solution once the exercise is passed or given up."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,18 +26,18 @@ def solution(
     exercise = requested_exercise(id, "solution")
     number = _seed_here(exercise) if seed is None else whole_number("--seed", seed, least=0)
     progress_file = ProgressFile(report=print_message)
-    work = progress_file.read().work(exercise.id)
+    work = progress_file.read().work(exercise.key)
     if work.passed_at is None and not work.gave_up:
         if not give_up:
-            raise ArgumentError("solution-locked", exercise=exercise.id)
-        progress_file.change(lambda now: now.with_work(exercise.id, replace(now.work(exercise.id), gave_up=True)))
+            raise ArgumentError("solution-locked", exercise=exercise.argument)
+        progress_file.change(lambda now: now.with_work(exercise.key, now.work(exercise.key).given_up()))
     text = exercise.solution if exercise.sheet is None else _answers(exercise, number or 0)
     if as_json:
         write_json({"id": exercise.id, "solution": text})
         return
     put(text.rstrip("\n"), flush=True)
     if exercise.sheet is not None and number is None:
-        print_message(say("solution-seed", exercise=exercise.id))
+        print_message(say("solution-seed", exercise=exercise.argument))
 
 
 def _seed_here(exercise: "Exercise") -> int | None:

@@ -4,18 +4,25 @@ The newest pass replaces the others. Writes are atomic. Independent of the progr
 """
 
 import os
+import re
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
+from regard.course.exercise import OWN
 from regard.course.progress import home, moved_aside
 from regard.errors import AbsentFileError, FileError, TooLargeError
 from regard.files.input import read_file
-from regard.files.output import write_bytes, write_error
+from regard.files.output import write_bytes, write_error, write_new
 from regard.messages import say
 
 FOLDER = "passed"
 ENDINGS = (".py", ".toml")
 """Of programs, and of answer sheets."""
+NAMES = re.compile(rf"(?:{re.escape(OWN)})?[a-z0-9][a-z0-9-]{{0,79}}\.(?:py|toml)")
+"""The file names of kept answers; those that were set aside have other names."""
+IMPORTED = "imported"
+"""The folder of imported answers that differ from the kept ones."""
 LARGEST = 2**22
 """In bytes: the longest program that the grader accepts."""
 
@@ -51,6 +58,38 @@ class PassedAnswers:
             except AbsentFileError:
                 continue
         return None
+
+    def kept(self) -> dict[str, bytes]:
+        """Every kept answer, by its file name. One that cannot be read is reported."""
+        found: dict[str, bytes] = {}
+        try:
+            names = sorted(path.name for path in self.folder.iterdir() if NAMES.fullmatch(path.name))
+        except OSError:  # there is none
+            return found
+        for name in names:
+            try:
+                found[name] = read_file(self.folder / name, most=LARGEST)
+            except FileError as error:
+                self._report(error.text())
+        return found
+
+    def keep_beside(self, name: str, content: bytes) -> bool:
+        """Keep an answer from elsewhere: under this name, or in `imported/` if another one is kept under it.
+
+        Returns whether a file was written; False if the same answer is already there. Raises FileError and
+        TooLargeError.
+        """
+        target = self.folder / name
+        if os.path.lexists(target):
+            if read_file(target, most=LARGEST) == content:
+                return False
+            stem, _, ending = name.rpartition(".")
+            target = self.folder / IMPORTED / f"{stem}-{sha256(content).hexdigest()[:12]}.{ending}"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(error, target.parent, 0) from error
+        return write_new(target, content)
 
     def forget(self, exercise: str) -> None:
         """Rename the answer, so that it no longer counts."""

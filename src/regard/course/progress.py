@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 from regard.errors import AbsentFileError, FileError, TooLargeError
 from regard.files.input import read_file
 from regard.files.output import open_lock, try_lock, write_atomically, write_error
+from regard.memory import format_bytes
 from regard.messages import say
 
 VERSION = 1
@@ -157,6 +158,8 @@ class ProgressFile:
             after = edit(before)
             if after == before:
                 return None
+            if len(_content(after)) > LARGEST:
+                raise TooLargeError("progress-too-large", path=str(self.path), most=format_bytes(LARGEST))
             kept = free_name(self.path, "before-import")
             _write_synced(kept, _content(before))
             self._write(after)
@@ -295,13 +298,13 @@ def _work(value: Any) -> ExerciseProgress:
 def _card(value: Any) -> Card:
     card = Card(**{name: value[name] for name in Card.__dataclass_fields__})
     _require(type(card.box) is int and 0 <= card.box <= MOST and card.rated in RATINGS)
-    date.fromisoformat(card.due)
+    _require(card.due.isascii() and date.fromisoformat(card.due) is not None)
     _time(card.at)
     return card
 
 
 def _time(value: Any) -> str:
-    datetime.fromisoformat(value)
+    _require(value.isascii() and value.isprintable() and 1970 <= datetime.fromisoformat(value).year < 9999)
     return str(value)
 
 

@@ -64,4 +64,56 @@ MESSAGES: dict[str, Message] = {
         "每道练习 {exercise:g} 分钟，其中要写的代码每行再加 {line:g} 分钟；找错的程序每行 {searched:g} 分钟；"
         "答题纸每步 {step:g} 分钟。",
     ),
+    # --- export and import ---
+    "help-learn-export": Message(
+        en="Write all progress and the answers that passed to one file, to continue on another computer.",
+        zh="把全部进度和通过的答案写进一个文件，以便换一台电脑继续学习。",
+    ),
+    "help-export-file": Message(en="the file to write, such as progress.json", zh="要写的文件，如 progress.json"),
+    "help-learn-import": Message(
+        en="Merge an exported file into the progress here. Nothing is lost, and the old progress is kept in a copy.",
+        zh="把导出的文件合并到这里的进度中。不会丢失任何内容，原来的进度另存一份。",
+    ),
+    "help-import-file": Message(en="a file that regard learn export wrote", zh="regard learn export 写出的文件"),
+    "transfer-which": Message(
+        en="which file? For example: regard learn {command} progress.json",
+        zh="哪个文件？例如：regard learn {command} progress.json",
+    ),
+    "export-not-utf8": Message(
+        en="the kept answer {name} is not UTF-8 text and is not exported",
+        zh="保存的答案 {name} 不是 UTF-8 文本，没有导出",
+    ),
+    "export-done": Message(
+        en="Wrote {file}: progress on {exercises} exercises, {questions} questions and {lessons} lessons, and {answers} "
+        "answers. On another computer: regard learn import {quoted}",
+        zh="已写入 {file}：{exercises} 道练习、{questions} 个问题、{lessons} 篇课文的进度，以及 {answers} 份答案。"
+        "换一台电脑后运行：regard learn import {quoted}",
+    ),
+    "import-other": Message(
+        en="{path} was not written by regard learn export", zh="{path} 不是 regard learn export 写出的文件"
+    ),
+    "import-newer": Message(
+        en="{path} was written by a newer regard; update regard here, then import it",
+        zh="{path} 由更新版本的 regard 写出；请先更新这里的 regard 再导入",
+    ),
+    "import-damaged": Message(
+        en="{path} is damaged ({where}) and was not imported; export it again on the other computer",
+        zh="{path} 已损坏（{where}），没有导入；请在原来的电脑上重新导出",
+    ),
+    "import-done": Message(
+        en="Merged {file}: {exercises} exercises, {questions} questions, {lessons} lessons, {answers} answers.",
+        zh="已合并 {file}：{exercises} 道练习、{questions} 个问题、{lessons} 篇课文、{answers} 份答案。",
+    ),
+    "import-nothing-new": Message(
+        en="The progress here had all of it already.", zh="这里的进度已经全部包含，没有变化。"
+    ),
+    "import-backup": Message(en="The progress before is kept in {backup}", zh="合并之前的进度保存在 {backup}"),
+    "import-unknown": Message(
+        en="This version of regard does not know {count} of the names: {names}. They are kept in {aside}; import that "
+        "file after an update.",
+        zh="这个版本的 regard 不认识其中 {count} 个名字：{names}。它们保存在 {aside}；更新之后可以再导入这个文件。",
+    ),
+    "progress-too-large": Message(
+        en="{path} would be larger than {most}; nothing was imported", zh="{path} 将超过 {most}；没有导入"
+    ),
 }

@@ -17,6 +17,7 @@ from regard.cli.learn.read_command import read
 from regard.cli.learn.reset_command import reset
 from regard.cli.learn.solution_command import solution
 from regard.cli.learn.start_command import start
+from regard.cli.learn.transfer_commands import export_progress, import_progress
 from regard.errors import ArgumentError
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -31,6 +32,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "ask": ask,
     "interview": interview,
     "read": read,
+    "export": export_progress,
+    "import": import_progress,
 }
 
 

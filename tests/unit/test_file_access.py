@@ -43,6 +43,7 @@ ALLOWED = {
 }
 BUNDLED_TEXT_READERS = (
     "course/catalogue.py",
+    "course/certificate/page.py",
     "course/drawings/measured/__init__.py",
     "course/learner_model/building.py",
     "course/lessons/index.py",

@@ -22,6 +22,7 @@ MODULES = (
     "attention",
     "building",
     "capture",
+    "certificate",
     "commands",
     "course_path",
     "files",

@@ -84,8 +84,8 @@ MESSAGES: dict[str, Message] = {
         zh="保存的答案 {name} 不是 UTF-8 文本，没有导出",
     ),
     "export-done": Message(
-        en="Wrote {file}: progress on {exercises} exercises, {questions} questions and {lessons} lessons, and {answers} "
-        "answers. On another computer: regard learn import {quoted}",
+        en="Wrote {file}: progress on {exercises} exercises, {questions} questions and {lessons} lessons, and "
+        "{answers} answers. On another computer: regard learn import {quoted}",
         zh="已写入 {file}：{exercises} 道练习、{questions} 个问题、{lessons} 篇课文的进度，以及 {answers} 份答案。"
         "换一台电脑后运行：regard learn import {quoted}",
     ),

@@ -7,6 +7,7 @@ import typer
 
 from regard.cli.learn.ask_command import ask
 from regard.cli.learn.build_command import build
+from regard.cli.learn.certificate_command import certificate
 from regard.cli.learn.check_command import check
 from regard.cli.learn.hint_command import hint
 from regard.cli.learn.interview_command import interview
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "ask": ask,
     "interview": interview,
     "read": read,
+    "certificate": certificate,
     "export": export_progress,
     "import": import_progress,
 }

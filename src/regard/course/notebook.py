@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.catalogue import exercise
 from regard.course.exercise import Exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.serialisation import name_of, type_name
 from regard.course.grading.verdict import Verdict
+from regard.course.own_exercises.loading import find_exercise
 from regard.course.recording import record
 from regard.errors import ArgumentError
 from regard.messages import Listed
@@ -144,7 +144,7 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
     """
     if not issubclass(type(id), str):
         raise ArgumentError("check-id", type=type_name(id))
-    task, seed = exercise(id), _seed(seed)
+    task, seed = find_exercise(id), _seed(seed)
     if not answers:
         raise ArgumentError("check-nothing", id=task.id, names=Listed(_targets(task)) or "text")
     if task.sheet is not None:

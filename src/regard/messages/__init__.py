@@ -34,6 +34,7 @@ MODULES = (
     "page",
     "runs",
     "sandbox",
+    "teaching",
     "text_files",
     "traces",
     "training",

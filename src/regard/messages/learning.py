@@ -31,7 +31,10 @@ MESSAGES: dict[str, Message] = {
         "进度保存在环境变量 REGARD_HOME 指定的文件夹中；未设置时保存在 ~/.regard",
     ),
     "metavar-id": Message(en="ID", zh="练习"),
-    "help-id": Message(en="the name of the exercise, see regard learn list", zh="练习的名字，见 regard learn list"),
+    "help-id": Message(
+        en="the name of the exercise, see regard learn list, or the folder of one's own (./mean-pooling)",
+        zh="练习的名字，见 regard learn list；或自己的练习的文件夹（./mean-pooling）",
+    ),
     "learn-which": Message(
         en="which exercise? For example: regard learn {command} softmax (all of them: regard learn list)",
         zh="哪道练习？例如：regard learn {command} softmax（全部练习：regard learn list）",

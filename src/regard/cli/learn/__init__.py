@@ -9,6 +9,7 @@ from regard.cli.learn.ask_command import ask
 from regard.cli.learn.build_command import build
 from regard.cli.learn.certificate_command import certificate
 from regard.cli.learn.check_command import check
+from regard.cli.learn.grade_command import grade
 from regard.cli.learn.hint_command import hint
 from regard.cli.learn.interview_command import interview
 from regard.cli.learn.list_command import list_exercises
@@ -18,6 +19,7 @@ from regard.cli.learn.read_command import read
 from regard.cli.learn.reset_command import reset
 from regard.cli.learn.solution_command import solution
 from regard.cli.learn.start_command import start
+from regard.cli.learn.teacher_commands import new, verify
 from regard.cli.learn.transfer_commands import export_progress, import_progress
 from regard.errors import ArgumentError
 
@@ -36,6 +38,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "certificate": certificate,
     "export": export_progress,
     "import": import_progress,
+    "new": new,
+    "verify": verify,
+    "grade": grade,
 }
 
 

@@ -108,7 +108,9 @@ MESSAGES: dict[str, Message] = {
         zh="cases(rng) 对同一个种子应给出相同的调用，对不同的种子应给出不同的数；数据都要由 rng 生成",
     ),
     "verify-solution": Message(en="solution.py passes", zh="solution.py 通过"),
-    "verify-example": Message(en="the examples of the task are right ({lang})", zh="题目里的例子正确（{lang}）"),
+    "verify-example": Message(
+        en="the examples of the task are right ({language})", zh="题目里的例子正确（{language}）"
+    ),
     "verify-stub": Message(
         en="stub.py fails, as a file that nobody has worked on", zh="stub.py 不通过，并识别为尚未作答"
     ),
@@ -151,13 +153,13 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-learn-grade-examples": Message(
         en="Examples:\n"
-        "  regard learn grade softmax answers         anna.py, ben.py …, or anna/softmax.py …\n"
+        "  regard learn grade softmax answers         anna.py …, or anna/softmax.py …\n"
         "  regard learn grade ./mean-pooling answers --csv table.csv\n"
         "\n"
         "Each answer runs in a process of its own with limits; they are not a security\n"
         "sandbox. Grade programs of strangers in a container.",
         zh="例子：\n"
-        "  regard learn grade softmax answers         anna.py、ben.py……或 anna/softmax.py……\n"
+        "  regard learn grade softmax answers         anna.py……或 anna/softmax.py……\n"
         "  regard learn grade ./mean-pooling answers --csv table.csv\n"
         "\n"
         "每份答案都在单独的进程里运行，有各种限制，但这不是安全沙箱：\n"

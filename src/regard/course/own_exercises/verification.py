@@ -85,7 +85,7 @@ def _examples(exercise: Exercise) -> Iterator[Finding]:
         said: list[str] = []
         runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
         runner.run(doctest.DocTestParser().get_doctest(text, space, f"task.{lang}", None, None), out=said.append)
-        yield Finding(say("verify-example", lang=lang), " ".join("".join(said).split())[-400:])
+        yield Finding(say("verify-example", language=lang), " ".join("".join(said).split())[-400:])
 
 
 # --- programs ----------------------------------------------------------------------------------------------

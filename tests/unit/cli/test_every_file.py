@@ -131,6 +131,10 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_models: Path) -> Path:
         ProgressFile().checked("by-hand", passed=True)
         for call in ("learn export TRANSFER", "learn new OWN"):
             assert main(shlex.split(call)) == 0
+        grader = folder / "OWN" / "grader.py"  # one mistake instead of seven: verified in less time, as incomplete
+        grader.write_text(
+            grader.read_text(encoding="utf-8").replace(", MISTAKES,", ", MISTAKES[:1],"), encoding="utf-8"
+        )
         # Create the font caches of matplotlib now, not during a test of full disks.
         assert main(shlex.split("plot RUN --png warm.png")) == main(shlex.split("film RUN --gif warm.gif")) == 0
     return folder
@@ -188,7 +192,7 @@ EVERY_READ = sorted({*READS.values(), *ALSO_READ})
 @pytest.mark.parametrize("line", EVERY_READ)
 def test_every_call_works_on_valid_files(line: str, place: Path, call: Call) -> None:
     code, output = call(line)
-    assert code == (1 if "check" in line else 0), output
+    assert code == (1 if "check" in line or "verify" in line else 0), output
 
 
 # --- files that are read ---------------------------------------------------------------------------------

@@ -44,8 +44,10 @@ def ranks() -> ModuleType:
 
 
 def files() -> list[Path]:
-    """Every Python file below src/, without those of single exercises."""
-    return sorted(path for path in SOURCE.rglob("*.py") if not path.match("course/exercises/*/*.py"))
+    """Every Python file below src/, without those of single exercises and of the template for them."""
+    template = SOURCE / "regard/course/own_exercises/template"
+    found = (path for path in SOURCE.rglob("*.py") if template not in path.parents)
+    return sorted(path for path in found if not path.match("course/exercises/*/*.py"))
 
 
 def first_sentence(path: Path) -> str:

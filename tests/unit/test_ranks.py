@@ -119,6 +119,8 @@ def modules() -> dict[str, Path]:
     for path in SOURCE.rglob("*.py"):
         if path.match("course/exercises/*/stub.py") or path.match("course/exercises/*/solution.py"):
             continue  # texts for learners, which are never imported
+        if "course/own_exercises/template/" in path.as_posix():
+            continue  # texts for learners, which are never imported
         parts = path.relative_to(SOURCE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

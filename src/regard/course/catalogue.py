@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from regard.course.exercise import Entry, Exercise
@@ -61,12 +62,19 @@ def folder(row: Entry) -> Path:
 
 @cache
 def _loaded(row: Entry) -> Exercise:
-    from regard.course.printed_examples import with_examples  # imports NumPy, which the list does not need
-
     home = folder(row)
     content = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
     grading = import_module(f"regard.course.exercises.{home.name}.grader")
-    grader, solution = getattr(grading, "GRADER", None), _text(home / "solution.py")
+    return assembled(row, content, _text(home / "stub.py"), _text(home / "solution.py"), grading)
+
+
+def assembled(
+    row: Entry, content: Mapping[str, Any], stub: str, solution: str, grading: ModuleType, folder: str | None = None
+) -> Exercise:
+    """An exercise from the files of its folder: `content` is task.toml, `grading` the module grader.py."""
+    from regard.course.printed_examples import with_examples  # imports NumPy, which the list does not need
+
+    grader = getattr(grading, "GRADER", None)
     ids = {mistake.id for mistake in grader.mistakes} if grader else set()
     mistakes = {id: both for id, both in _shared().items() if id in ids} | content.get("slips", {})
     return Exercise(
@@ -75,11 +83,12 @@ def _loaded(row: Entry) -> Exercise:
         hints={language: tuple(content["hints"][language]) for language in LANGUAGES},
         cases=_words(content.get("cases", {})),
         mistakes=_words(mistakes),
-        stub=_text(home / "stub.py"),
+        stub=stub,
         solution=solution,
         grader=with_examples(grader, content["task"]["en"], solution) if grader else None,
         sheet=getattr(grading, "SHEET", None),
         exclusive=frozenset(id for id, both in mistakes.items() if both.get("alone")),
+        folder=folder,
     )
 
 

@@ -4,6 +4,7 @@ Values only: this module runs no learner code, compares no numbers and formats n
 `exercises/` define these values, and `grading/` reads them.
 """
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,8 @@ from regard.messages import Language, Message
 if TYPE_CHECKING:
     import numpy as np  # the list of exercises is read without it
 
+OWN = "own."
+"""The start of a key in the progress file, for exercises that are not in the catalogue."""
 Kind = Literal["code", "bug", "sheet"]
 Track = Literal["numpy", "torch"]
 
@@ -182,6 +185,18 @@ class Exercise(Entry):
     """None for code."""
     exclusive: frozenset[str] = frozenset()
     """Mistakes whose message says that the rest is right ("out is right, but …"): never reported with another one."""
+    folder: str | None = None
+    """Where an exercise of one's own was loaded from, as the user named it; None for those of the course."""
+
+    @property
+    def key(self) -> str:
+        """The name in the progress file. Exercises of one's own never count as one of the course."""
+        return self.id if self.folder is None else f"{OWN}{self.id}"
+
+    @property
+    def argument(self) -> str:
+        """What to type for this exercise after a command."""
+        return self.id if self.folder is None else shlex.quote(self.folder)
 
     @property
     def tolerance(self) -> Tolerance:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.catalogue import exercise
 from regard.course.exercise import Exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.serialisation import name_of, type_name
 from regard.course.grading.verdict import Verdict
-from regard.course.passed_answers import PassedAnswers
+from regard.course.own_exercises.loading import find_exercise
+from regard.course.recording import record
 from regard.errors import ArgumentError
 from regard.messages import Listed
 
@@ -161,12 +161,12 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
     """Grade functions or classes as `regard learn check` grades a file: print the verdict and return it.
 
-    A function may have another name than in the task. An answer sheet is given as its text. A program that passes is
-    kept for `regard learn build`.
+    A function may have another name than in the task. An answer sheet is given as its text. Progress is kept as by the
+    command; what cannot be written is printed, not raised.
     """
     if not issubclass(type(id), str):
         raise ArgumentError("check-id", type=type_name(id))
-    task, seed = exercise(id), _seed(seed)
+    task, seed = find_exercise(id), _seed(seed)
     if not answers:
         raise ArgumentError("check-nothing", id=task.id, names=Listed(required_names(task)) or "text")
     if task.sheet is not None:
@@ -177,8 +177,7 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
         text = program(task, *answers)
     verdict = grade(task, text, seed=seed)
     print(verdict)
-    if verdict.passed and task.sheet is None:
-        PassedAnswers(report=print).keep(task.id, text)
+    record(task, verdict, text, report=print)
     return verdict
 
 

@@ -18,12 +18,15 @@ from typing import Any, Literal, get_args
 from regard.errors import AbsentFileError, FileError, TooLargeError
 from regard.files.input import read_file
 from regard.files.output import open_lock, try_lock, write_atomically, write_error
+from regard.memory import format_bytes
 from regard.messages import say
 
 VERSION = 1
 NAME, BACKUP, LOCK = "progress.json", "progress.backup.json", "progress.lock"
 LARGEST = 2**22
 """In bytes; progress on a thousand exercises needs a tenth of it."""
+MOST = 10**9
+"""The largest count that is valid in a file."""
 PATIENCE = 10.0
 """Seconds to wait for another writer; one write takes a few milliseconds."""
 
@@ -39,10 +42,23 @@ class ExerciseProgress:
     attempts: int = 0
     hints: int = 0
     gave_up: bool = False
+    worked_at: str | None = None
+    """The time of the last check, hint or look at the solution."""
 
     def checked(self, passed: bool) -> "ExerciseProgress":
         """The progress after one more check; the time of the first pass is kept."""
-        return replace(self, attempts=self.attempts + 1, passed_at=self.passed_at or (timestamp() if passed else None))
+        now = timestamp()
+        return replace(
+            self, attempts=self.attempts + 1, passed_at=self.passed_at or (now if passed else None), worked_at=now
+        )
+
+    def hinted(self, step: int) -> "ExerciseProgress":
+        """The progress after this hint was shown."""
+        return replace(self, hints=max(self.hints, step), worked_at=timestamp())
+
+    def given_up(self) -> "ExerciseProgress":
+        """The progress after the solution was shown without a pass."""
+        return replace(self, gave_up=True, worked_at=timestamp())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +73,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Progress:
-    """All progress, by ids of exercises and questions."""
+    """All progress, by ids of exercises and questions and names of lessons."""
 
     exercises: Mapping[str, ExerciseProgress] = field(default_factory=dict)
     questions: Mapping[str, Card] = field(default_factory=dict)
+    lessons: Mapping[str, str] = field(default_factory=dict)
+    """The time at which each lesson was last opened."""
 
     def work(self, exercise: str) -> ExerciseProgress:
         """Progress on one exercise; empty if it was never started.
@@ -81,6 +99,10 @@ class Progress:
     def with_card(self, question: str, card: Card) -> "Progress":
         """A copy with a new card for one question."""
         return replace(self, questions={**self.questions, question: card})
+
+    def with_lesson(self, lesson: str) -> "Progress":
+        """A copy in which the lesson was opened just now."""
+        return replace(self, lessons={**self.lessons, lesson: timestamp()})
 
     def without(self, exercise: str) -> "Progress":
         """A copy without one exercise."""
@@ -125,6 +147,23 @@ class ProgressFile:
             return after
 
         return self._run_locked(write, lambda: edit(self.read()))
+
+    def merge(self, edit: Callable[[Progress], Progress]) -> Path | None:
+        """As `change`, but the file is first copied to a new name, which is returned; None if nothing changes.
+
+        Raises FileError and TooLargeError: nothing is merged without the copy.
+        """
+        with self._locked():
+            before = self._rescued()
+            after = edit(before)
+            if after == before:
+                return None
+            if len(_content(after)) > LARGEST:
+                raise TooLargeError("progress-too-large", path=str(self.path), most=format_bytes(LARGEST))
+            kept = free_name(self.path, "before-import")
+            _write_synced(kept, _content(before))
+            self._write(after)
+            return kept
 
     @property
     def is_saved(self) -> bool:
@@ -194,8 +233,7 @@ class ProgressFile:
         """Write the current file as the backup, then the new one: at any time one of them is complete."""
         with suppress(AbsentFileError):
             _write_synced(self.backup, read_file(self.path, most=LARGEST))
-        content = json.dumps({"version": VERSION, **asdict(progress)}, ensure_ascii=False, indent=1) + "\n"
-        _write_synced(self.path, content.encode())
+        _write_synced(self.path, _content(progress))
 
 
 # --- the file's content ------------------------------------------------------------------------------------
@@ -221,28 +259,53 @@ def _parsed(path: Path) -> Progress:
         data = json.loads(content)
         if type(data["version"]) is int and data["version"] > VERSION:
             raise _InvalidProgressError("newer")
-        _require(data["version"] == VERSION)
-        works = {one: _work(value) for one, value in data["exercises"].items()}
-        return Progress(works, {one: _card(value) for one, value in data["questions"].items()})
+        return from_data(data)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _InvalidProgressError("broken") from None
 
 
+def as_data(progress: Progress) -> dict[str, Any]:
+    """The progress as plain values, with the version of their form."""
+    return {"version": VERSION, **asdict(progress)}
+
+
+def from_data(data: Any) -> Progress:
+    """The progress in plain values. Raises ValueError, TypeError, KeyError or AttributeError where they are invalid.
+
+    `lessons` and `worked_at` are optional: the first versions of regard did not write them.
+    """
+    _require(type(data["version"]) is int and data["version"] == VERSION)
+    works = {one: _work(value) for one, value in data["exercises"].items()}
+    cards = {one: _card(value) for one, value in data["questions"].items()}
+    return Progress(works, cards, {one: _time(value) for one, value in data.get("lessons", {}).items()})
+
+
+def _content(progress: Progress) -> bytes:
+    return (json.dumps(as_data(progress), ensure_ascii=False, indent=1) + "\n").encode()
+
+
 def _work(value: Any) -> ExerciseProgress:
-    work = ExerciseProgress(**{name: value[name] for name in ExerciseProgress.__dataclass_fields__})
-    if work.passed_at is not None:
-        datetime.fromisoformat(work.passed_at)
-    _require(all(type(count) is int and count >= 0 for count in (work.attempts, work.hints)))
+    values = {"worked_at": None, **value}
+    work = ExerciseProgress(**{name: values[name] for name in ExerciseProgress.__dataclass_fields__})
+    for time_ in (work.passed_at, work.worked_at):
+        if time_ is not None:
+            _time(time_)
+    _require(all(type(count) is int and 0 <= count <= MOST for count in (work.attempts, work.hints)))
     _require(type(work.gave_up) is bool)
     return work
 
 
 def _card(value: Any) -> Card:
     card = Card(**{name: value[name] for name in Card.__dataclass_fields__})
-    _require(type(card.box) is int and card.box >= 0 and card.rated in RATINGS)
-    date.fromisoformat(card.due)
-    datetime.fromisoformat(card.at)
+    _require(type(card.box) is int and 0 <= card.box <= MOST and card.rated in RATINGS)
+    _require(card.due.isascii() and date.fromisoformat(card.due) is not None)
+    _time(card.at)
     return card
+
+
+def _time(value: Any) -> str:
+    _require(value.isascii() and value.isprintable() and 1970 <= datetime.fromisoformat(value).year < 9999)
+    return str(value)
 
 
 def _require(condition: bool) -> None:
@@ -278,10 +341,16 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 def moved_aside(path: Path, why: str) -> Path:
     """Rename a file to an unused name; return that name."""
+    aside = free_name(path, why)
+    os.replace(path, aside)
+    return aside
+
+
+def free_name(path: Path, why: str) -> Path:
+    """An unused name beside a file, with the reason and today's date."""
     day = datetime.now().strftime("%Y-%m-%d")
     for n in range(1, 1000):
         aside = path.with_name(f"{path.stem}.{why}-{day}-{n}{path.suffix}")
         if not aside.exists():
             break
-    os.replace(path, aside)
     return aside

@@ -9,12 +9,13 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-learn-build-examples": Message(
         en="Examples:\n"
-        "  regard learn build                         translate “I love you” with your parts\n"
+        "  regard learn build                         translate “I love you”, your parts\n"
         "  regard learn build She reads a book        translate another sentence\n"
         "  regard learn build poem --seed 3           write a poem with your parts\n"
         "  regard learn build --with softmax.py       see what an unfinished part does\n"
         "\n"
-        "A part is yours once regard learn check passes. Your functions run in the sandbox of the check.",
+        "A part is yours once regard learn check passes. Your functions run in the\n"
+        "sandbox of the check.",
         zh="例子：\n"
         "  regard learn build                         用你的部件翻译 “I love you”\n"
         "  regard learn build She reads a book        翻译另一句\n"
@@ -154,7 +155,7 @@ MESSAGES: dict[str, Message] = {
     "build-killed": Message(en="it ended the process", zh="它结束了整个进程"),
     "build-garbled": Message(en="it broke the program around it", zh="它破坏了外面的程序"),
     "passed-not-kept": Message(
-        en="the program of {exercise} is not kept for regard learn build: {reason}",
-        zh="{exercise} 的程序没有保存，regard learn build 用不了它：{reason}",
+        en="the answer to {exercise} is not kept for regard learn build and certificate: {reason}",
+        zh="{exercise} 的答案没有保存，regard learn build 和 certificate 用不了它：{reason}",
     ),
 }

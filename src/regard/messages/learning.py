@@ -10,7 +10,8 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-learn-examples": Message(
         en="Examples:\n"
-        "  regard learn                               the exercises, and what to do next\n"
+        "  regard learn                               where you were, and what to do next\n"
+        "  regard learn path                          the whole course, with times\n"
         "  regard learn start softmax                 show the task and write softmax.py\n"
         "  regard learn check softmax softmax.py --on-save\n"
         "  regard learn build                         run the real translator with what you wrote\n"
@@ -19,7 +20,8 @@ MESSAGES: dict[str, Message] = {
         "\n"
         "Progress is saved in the folder REGARD_HOME, otherwise in ~/.regard",
         zh="例子：\n"
-        "  regard learn                               有哪些练习，下一步做什么\n"
+        "  regard learn                               上次学到哪里，下一步做什么\n"
+        "  regard learn path                          整个课程的路线和时间\n"
         "  regard learn start softmax                 显示题目，并生成 softmax.py\n"
         "  regard learn check softmax softmax.py --on-save\n"
         "  regard learn build                         用你写的代码运行真正的翻译模型\n"
@@ -29,7 +31,10 @@ MESSAGES: dict[str, Message] = {
         "进度保存在环境变量 REGARD_HOME 指定的文件夹中；未设置时保存在 ~/.regard",
     ),
     "metavar-id": Message(en="ID", zh="练习"),
-    "help-id": Message(en="the name of the exercise, see regard learn list", zh="练习的名字，见 regard learn list"),
+    "help-id": Message(
+        en="the name of the exercise, see regard learn list, or the folder of one's own (./mean-pooling)",
+        zh="练习的名字，见 regard learn list；或自己的练习的文件夹（./mean-pooling）",
+    ),
     "learn-which": Message(
         en="which exercise? For example: regard learn {command} softmax (all of them: regard learn list)",
         zh="哪道练习？例如：regard learn {command} softmax（全部练习：regard learn list）",
@@ -67,21 +72,22 @@ MESSAGES: dict[str, Message] = {
         en="Questions due today: {count}. regard learn ask",
         zh="今天该复习的问题：{count} 个。regard learn ask",
     ),
+    "learn-next": Message(en="Next: {step}", zh="下一步：{step}"),
     "learn-next-begin": Message(
-        en="Next: regard learn read 1, then lesson {lesson} with its first exercise: regard learn start {exercise}",
-        zh="下一步：regard learn read 1，然后是第 {lesson} 课和它的第一道练习：regard learn start {exercise}",
+        en="regard learn read 1, then lesson {lesson} with its first exercise: regard learn start {exercise}",
+        zh="regard learn read 1，然后是第 {lesson} 课和它的第一道练习：regard learn start {exercise}",
     ),
     "learn-next-start": Message(
-        en="Next: regard learn start {exercise}",
-        zh="下一步：regard learn start {exercise}",
+        en="regard learn start {exercise}",
+        zh="做练习：regard learn start {exercise}",
     ),
     "learn-next-read": Message(
         en=" (before it, if you like: regard learn read {lesson})",
         zh="（想先看课文：regard learn read {lesson}）",
     ),
     "learn-next-go-on": Message(
-        en="Next: continue with {exercise}: regard learn check {exercise}, or regard learn hint {exercise}",
-        zh="下一步：继续做 {exercise}：regard learn check {exercise}，或者 regard learn hint {exercise}",
+        en="continue with {exercise}: regard learn check {exercise}, or regard learn hint {exercise}",
+        zh="继续做 {exercise}：regard learn check {exercise}，或者 regard learn hint {exercise}",
     ),
     "learn-all-passed": Message(
         en="All exercises are passed. Keep practising questions: regard learn ask",

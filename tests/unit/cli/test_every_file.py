@@ -26,6 +26,7 @@ from tiny_language import PAIRS
 from regard import Trace
 from regard.cli.application import application
 from regard.cli.entry import INTERNAL_ERROR
+from regard.course.progress import ProgressFile
 from regard.printable import is_control
 
 PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe"}
@@ -52,8 +53,19 @@ READS = {
     ("learn start", "folder"): "learn start softmax --dir WORK",
     ("learn check", "file"): "learn check by-hand WORK/by-hand.toml",
     ("learn reset", "folder"): "learn reset softmax --dir WORK",
+    ("learn import", "file"): "learn import TRANSFER",
+    ("learn new", "parent"): "learn new mine --dir NEW",
+    ("learn verify", "folder"): "learn verify OWN",
+    ("learn grade", "folder"): "learn grade by-hand WORK",
 }
-ALSO_READ = ["learn list", "learn ask --list", "learn hint softmax", "learn solution softmax --give-up"]
+ALSO_READ = [
+    "learn",
+    "learn list",
+    "learn path",
+    "learn ask --list",
+    "learn hint softmax",
+    "learn solution softmax --give-up",
+]
 """Calls without a path that read $REGARD_HOME."""
 
 # (command, parameter): a call that writes OUT.
@@ -64,6 +76,9 @@ WRITES = {
     ("evaluate", "output"): "evaluate MODEL --data DATA --device cpu --output OUT",
     ("plot", "png"): "plot RUN --png OUT",
     ("film", "gif"): "film RUN --gif OUT",
+    ("learn export", "file"): "learn export OUT",
+    ("learn certificate", "file"): "learn certificate OUT",
+    ("learn grade", "table"): "learn grade by-hand WORK --csv OUT",
 }
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x08x"
@@ -113,6 +128,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_models: Path) -> Path:
             assert main(shlex.split(call)) == 0
         (folder / "home" / "progress.backup.json").write_bytes((folder / "home" / "progress.json").read_bytes())
         assert main(shlex.split("learn solution softmax --give-up")) == 0
+        ProgressFile().checked("by-hand", passed=True)
+        for call in ("learn export TRANSFER", "learn new OWN"):
+            assert main(shlex.split(call)) == 0
+        grader = folder / "OWN" / "grader.py"  # one mistake instead of seven: verified in less time, as incomplete
+        grader.write_text(
+            grader.read_text(encoding="utf-8").replace(", MISTAKES,", ", MISTAKES[:1],"), encoding="utf-8"
+        )
         # Create the font caches of matplotlib now, not during a test of full disks.
         assert main(shlex.split("plot RUN --png warm.png")) == main(shlex.split("film RUN --gif warm.gif")) == 0
     return folder
@@ -170,7 +192,7 @@ EVERY_READ = sorted({*READS.values(), *ALSO_READ})
 @pytest.mark.parametrize("line", EVERY_READ)
 def test_every_call_works_on_valid_files(line: str, place: Path, call: Call) -> None:
     code, output = call(line)
-    assert code == (1 if "check" in line else 0), output
+    assert code == (1 if "check" in line or "verify" in line else 0), output
 
 
 # --- files that are read ---------------------------------------------------------------------------------
@@ -178,9 +200,13 @@ def test_every_call_works_on_valid_files(line: str, place: Path, call: Call) -> 
 
 def files_of(line: str, place: Path) -> list[Path]:
     """The files that a call may read."""
-    named = [word for word in ("MODEL", "POET", "RUN", "WORK") if re.search(rf"\b{word}\b", line)]
+    named = [word for word in ("MODEL", "POET", "RUN", "WORK", "OWN") if re.search(rf"\b{word}\b", line)]
     found = [path for word in named for path in sorted((place / word).rglob("*")) if path.is_file()]
-    found += [place / name for word, name in (("RECIPE", "RECIPE.toml"), ("DATA", "DATA.tsv")) if word in line]
+    found += [
+        place / name
+        for word, name in (("RECIPE", "RECIPE.toml"), ("DATA", "DATA.tsv"), ("TRANSFER", "TRANSFER"))
+        if word in line
+    ]
     if line.startswith("learn"):
         found += sorted(path for path in (place / "home").iterdir() if path.is_file())
     return found
@@ -294,12 +320,13 @@ def test_endless_stdin_is_refused(call: Call, place: Path, monkeypatch: pytest.M
 
 
 def endings(place: Path) -> dict[tuple[str, str], str]:
-    return {("see", "save"): ".safetensors", ("see", "html"): ".html", ("film", "gif"): ".gif"}
+    pages = {("see", "html"): ".html", ("learn certificate", "file"): ".html"}
+    return {("see", "save"): ".safetensors", ("film", "gif"): ".gif", **pages}
 
 
 def outputs(place: Path) -> Iterator[tuple[str, str]]:
     for key, line in WRITES.items():
-        yield line, endings(place).get(key, ".txt" if key[0] == "evaluate" else ".png")
+        yield line, endings(place).get(key, ".txt" if key[0] == "evaluate" or key[0].startswith("learn") else ".png")
 
 
 def test_special_files_are_not_replaced(place: Path, call: Call) -> None:

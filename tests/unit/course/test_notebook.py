@@ -16,6 +16,7 @@ from regard.course.exercise import Exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.course.notebook import program
+from regard.course.progress import ProgressFile
 from regard.errors import ArgumentError, UnknownNameError
 
 Cell = Callable[[str], None]
@@ -381,3 +382,36 @@ def test_imported_methods_are_not_the_source_of_a_class(shift: Exercise, cell: C
     cell("import functools\n@functools.lru_cache\ndef shift(x, by=1.0): return helper(x) + by")
     cell("@functools.cache\ndef helper(x): return x")
     assert "def helper" in program(shift, space["shift"])
+
+
+# --- progress ----------------------------------------------------------------------------------------------
+
+
+def test_progress_is_kept_as_by_the_command(cell: Cell, space: dict[str, Any]) -> None:
+    cell("def create_causal_mask(n):\n    return None")
+    assert not check("causal-mask", space["create_causal_mask"]).passed
+    work = ProgressFile().read().work("causal-mask")
+    assert (work.attempts, work.passed_at) == (1, None)
+    cell(exercise("causal-mask").solution)
+    assert check("causal-mask", space["create_causal_mask"]).passed
+    work = ProgressFile().read().work("causal-mask")
+    assert work.attempts == 2
+    assert work.passed_at is not None
+
+
+def test_a_sheet_that_passes_is_kept(tmp_path: Path) -> None:
+    sheet = exercise("order-the-flow").sheet
+    assert sheet is not None
+    answers = [f"{field.name} = {list(field.expected)!r}" for field in sheet.fields(3)]
+    assert check("order-the-flow", "\n".join(["seed = 3", *answers])).passed
+    assert ProgressFile().read().passed("order-the-flow")
+    assert b"seed = 3" in (tmp_path / "home" / "passed" / "order-the-flow.toml").read_bytes()
+
+
+def test_a_failed_write_is_printed_and_the_verdict_returned(
+    cell: Cell, space: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").write_text("a file, not a folder")
+    cell(exercise("causal-mask").solution)
+    assert check("causal-mask", space["create_causal_mask"]).passed
+    assert capsys.readouterr().out.count("progress is not saved") == 1

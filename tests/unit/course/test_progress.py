@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -238,9 +239,10 @@ def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+times = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(9998, 12, 31))
 works = st.builds(
     ExerciseProgress,
-    passed_at=st.none() | st.datetimes().map(lambda at: at.isoformat(timespec="seconds")),
+    passed_at=st.none() | times.map(lambda at: at.isoformat(timespec="seconds")),
     attempts=st.integers(0, 10**6),
     hints=st.integers(0, 3),
     gave_up=st.booleans(),
@@ -254,3 +256,19 @@ def test_any_progress_survives_a_round_trip(
     folder = tmp_path_factory.mktemp("home")
     ProgressFile(folder).change(lambda now: Progress(given))
     assert ProgressFile(folder).read() == Progress(given)
+
+
+def test_files_without_lessons_and_last_times_are_valid(tmp_path: Path) -> None:
+    """As the first versions wrote them."""
+    work = {"passed_at": None, "attempts": 2, "hints": 1, "gave_up": False}
+    (tmp_path / NAME).write_text(json.dumps({"version": 1, "exercises": {"softmax": work}, "questions": {}}))
+    said: list[str] = []
+    progress = ProgressFile(tmp_path, said.append).read()
+    assert (progress.work("softmax").attempts, progress.lessons, said) == (2, {}, [])
+
+
+def test_every_way_to_work_is_timed() -> None:
+    for work in (ExerciseProgress().checked(False), ExerciseProgress().hinted(2), ExerciseProgress().given_up()):
+        assert work.worked_at is not None
+    assert ExerciseProgress(hints=3).hinted(1).hints == 3
+    assert "masks" in Progress().with_lesson("masks").lessons

@@ -64,7 +64,7 @@ def check(
     exercise = requested_exercise(id, "check")
     number = None if seed is None else whole_number("--seed", seed, least=0)
     if file in STDIN and on_save:
-        raise ArgumentError("on-save-stdin", exercise=exercise.id)
+        raise ArgumentError("on-save-stdin", exercise=exercise.argument)
     path = Path(answer_file(exercise) if file is None else file)
     with exit_on_signals():
         passed = _grade(exercise, path, _answer(exercise, path), number, as_json)
@@ -82,15 +82,13 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
     try:
         return read_file(path, most=LARGEST_ANSWER)
     except AbsentFileError as error:
-        raise FileError("check-no-file", path=str(path), exercise=exercise.id) from error
+        raise FileError("check-no-file", path=str(path), exercise=exercise.argument) from error
 
 
 def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
     """Grade the answer, show the verdict, record it; return whether it passed."""
     from regard.course.grading.grader import grade
-    from regard.course.grading.learner_source import read_source
-    from regard.course.passed_answers import PassedAnswers
-    from regard.course.progress import ProgressFile
+    from regard.course.recording import record
 
     verdict = grade(exercise, answer, seed=seed)
     if as_json:
@@ -98,12 +96,9 @@ def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as
     else:
         put(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
-    progress_file = ProgressFile(report=print_message)
-    progress_file.checked(exercise.id, verdict.passed)
-    if verdict.passed and exercise.sheet is None and progress_file.is_saved:
-        PassedAnswers(report=print_message).keep(exercise.id, read_source(answer).text)
+    record(exercise, verdict, answer, report=print_message)
     if verdict.passed and not as_json:
-        print_message("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.id))
+        print_message("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.argument))
     return verdict.passed
 
 

@@ -1,6 +1,5 @@
 """`regard learn hint`: three hints per exercise, one per call."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -23,24 +22,23 @@ def hint(
     hints = exercise.hints[language()]
     wanted = None if step is None else whole_number("--step", step, least=1)
     if wanted is not None and wanted > len(hints):
-        raise ArgumentError("hint-step", exercise=exercise.id, count=len(hints), found=wanted)
+        raise ArgumentError("hint-step", exercise=exercise.argument, count=len(hints), found=wanted)
 
     progress_file = ProgressFile(report=print_message)
-    before = progress_file.read().work(exercise.id)
+    before = progress_file.read().work(exercise.key)
     given = wanted or min(before.hints + 1, len(hints))
-    progress_file.change(
-        lambda progress: progress.with_work(
-            exercise.id, replace(work := progress.work(exercise.id), hints=max(work.hints, given))
-        )
-    )
+    progress_file.change(lambda progress: progress.with_work(exercise.key, progress.work(exercise.key).hinted(given)))
     if as_json:
         write_json({"id": exercise.id, "step": given, "of": len(hints), "hint": hints[given - 1]})
         return
     put(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
     if given == len(hints):
         is_open = before.passed_at is not None or before.gave_up  # then `solution` needs no --give-up
-        print_message(say("hint-last", exercise=exercise.id if is_open else f"{exercise.id} --give-up"))
+        print_message(say("hint-last", exercise=exercise.argument if is_open else f"{exercise.argument} --give-up"))
     else:  # without saved progress, a plain call would give the first hint again
         print_message(
-            say("hint-more", exercise=exercise.id if progress_file.is_saved else f"{exercise.id} --step {given + 1}")
+            say(
+                "hint-more",
+                exercise=exercise.argument if progress_file.is_saved else f"{exercise.argument} --step {given + 1}",
+            )
         )

@@ -1,4 +1,7 @@
-"""`regard learn list`: the exercises with progress, the check-list of four items, and the next step."""
+"""`regard learn list`: the exercises with progress, the check-list of four items, and the next step.
+
+The overview of plain `regard learn` shares the check-list and the next step.
+"""
 
 from collections.abc import Iterator
 from shutil import get_terminal_size
@@ -41,34 +44,34 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
     from regard.course.progress import ProgressFile
 
     progress = ProgressFile(report=print_message).read()
-    items = list(_checklist(progress))
-    following = _following(entries(), progress)
+    items = list(checklist_items(progress))
+    following = next_exercise(entries(), progress)
     if as_json:
-        write_json(_as_json(entries(), progress, items, following))
+        write_json(list_as_json(entries(), progress, items, following))
         return
     width = get_terminal_size().columns
-    put("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
+    put("\n".join([*_table(entries(), progress, width), "", *checklist_lines(items, width)]))
     print_message("")
     if any(map(lacks_torch, entries())):
         print_message(say("missing-package", what=say("learn-torch-exercises"), package="torch", extra="torch"))
-    if due := _due(progress):
+    if due := count_due(progress):
         print_message(say("learn-due", count=due))
     if following is None:
         print_message(say("learn-all-passed"))
     else:
-        print_message(_next_step(following, progress))
+        print_message(say("learn-next", step=next_step(following, progress)))
 
 
-def _next_step(row: "Entry", progress: "Progress") -> str:
+def next_step(row: "Entry", progress: "Progress") -> str:
     """The next command: the first lesson for a newcomer; later an exercise, with its lesson if there is one."""
     from regard.course.lessons.index import lessons
 
-    if not progress.exercises and lessons():
+    if not progress.exercises and not progress.lessons and lessons():
         return say("learn-next-begin", lesson=row.lesson, exercise=row.id)
     if progress.work(row.id).attempts:
         return say("learn-next-go-on", exercise=row.id)
     step = say("learn-next-start", exercise=row.id)
-    if any(lesson.number == row.lesson for lesson in lessons()):
+    if any(lesson.number == row.lesson and lesson.name not in progress.lessons for lesson in lessons()):
         step += say("learn-next-read", lesson=row.lesson)
     return step
 
@@ -81,7 +84,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
     from regard.course.lessons.index import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
-    kinds = _column([_kind(row) for row in rows])
+    kinds = column([_kind(row) for row in rows])
     names = [getattr(row.title, language()) for row in rows]
     longest = max(len(row.id) for row in rows)
     if longest + max(cell_len(kind + name) for kind, name in zip(kinds, names, strict=True)) + 6 > width:
@@ -92,7 +95,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
         if not group:
             yield f"    regard learn read {number}"
         for row, kind, name in group:
-            yield f"  {_mark(row, progress.work(row.id))} {row.id:{longest}}  {kind}{name}"
+            yield f"  {mark(row, progress.work(row.id))} {row.id:{longest}}  {kind}{name}"
         yield ""
     passed = sum(progress.passed(row.id) for row in rows)
     yield (
@@ -102,7 +105,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
     )
 
 
-def _column(texts: list[str]) -> list[str]:
+def column(texts: list[str]) -> list[str]:
     """Pad texts to equal width, with two spaces after the widest."""
     wide = max(map(cell_len, texts)) + 2
     return [text + " " * (wide - cell_len(text)) for text in texts]
@@ -114,7 +117,7 @@ def _kind(row: "Entry") -> str:
     return say(f"learn-kind-{row.kind}", track=track)
 
 
-def _mark(row: "Entry", work: "ExerciseProgress") -> str:
+def mark(row: "Entry", work: "ExerciseProgress") -> str:
     if work.passed_at is not None:
         return "✓"
     if lacks_torch(row):
@@ -122,7 +125,7 @@ def _mark(row: "Entry", work: "ExerciseProgress") -> str:
     return "·" if not work.attempts and not work.gave_up else "…"
 
 
-def _checklist(progress: "Progress") -> Iterator[Item]:
+def checklist_items(progress: "Progress") -> Iterator[Item]:
     from regard.course.questions.bank import IN_OWN_WORDS
 
     for name, needs in CHECKLIST.items():
@@ -131,9 +134,9 @@ def _checklist(progress: "Progress") -> Iterator[Item]:
     yield Item("words", IN_OWN_WORDS, tuple(one for one in IN_OWN_WORDS if one not in well))
 
 
-def _checklist_lines(items: list[Item], width: int) -> Iterator[str]:
+def checklist_lines(items: list[Item], width: int) -> Iterator[str]:
     yield say("learn-checklist", done=sum(item.is_done for item in items), count=len(items))
-    names = _column([say(f"learn-item-{item.name}") for item in items])
+    names = column([say(f"learn-item-{item.name}") for item in items])
     for item, name in zip(items, names, strict=True):
         done = f"{len(item.needs) - len(item.left)}/{len(item.needs)}"
         start = f"  {'✓' if item.is_done else '·'} {name}{done}  "
@@ -143,7 +146,7 @@ def _checklist_lines(items: list[Item], width: int) -> Iterator[str]:
             start = " " * cell_len(start)
 
 
-def _due(progress: "Progress") -> int:
+def count_due(progress: "Progress") -> int:
     from datetime import date
 
     from regard.course.questions.bank import is_due
@@ -151,13 +154,13 @@ def _due(progress: "Progress") -> int:
     return sum(is_due(card, date.today()) for card in progress.questions.values())
 
 
-def _following(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | None":
+def next_exercise(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | None":
     """The first exercise that is not passed and can run here."""
     open_ones = [row for row in rows if not progress.passed(row.id)]
     return next((row for row in open_ones if not lacks_torch(row)), next(iter(open_ones), None))
 
 
-def _as_json(
+def list_as_json(
     rows: "tuple[Entry, ...]", progress: "Progress", items: list[Item], following: "Entry | None"
 ) -> dict[str, Any]:
     from dataclasses import asdict
@@ -172,6 +175,6 @@ def _as_json(
     return {
         "exercises": listed,
         "checklist": checklist,
-        "questions_due": _due(progress),
+        "questions_due": count_due(progress),
         "next": None if following is None else following.id,
     }

@@ -19,6 +19,7 @@ def read(
         _list(as_json)
         return
     from regard.course.lessons.index import lesson as find
+    from regard.course.progress import ProgressFile
 
     found = find(lesson)
     title, text = getattr(found.title, language()), found.text()
@@ -28,6 +29,7 @@ def read(
         _show(text)
     else:  # files and pipes get plain Markdown
         put(text, end="")
+    ProgressFile(report=print_message).change(lambda now: now.with_lesson(found.name))
 
 
 def _show(text: str) -> None:

@@ -55,8 +55,8 @@ def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
     path, kept = folder / answer_file(exercise), None
     if os.path.lexists(path):
         kept = _restart(exercise, path)
-    ProgressFile(report=print_message).change(lambda progress: progress.without(exercise.id))
-    PassedAnswers().forget(exercise.id)
+    ProgressFile(report=print_message).change(lambda progress: progress.without(exercise.key))
+    PassedAnswers().forget(exercise.key)
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "kept": None if kept is None else str(kept)})
         return

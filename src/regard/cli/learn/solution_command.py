@@ -1,8 +1,7 @@
 """`regard learn solution`: shows a solution once the exercise is passed or given up."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,23 +21,24 @@ def solution(
     seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-solution-seed")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
+    from regard.course.filled_sheets import filled_sheet
     from regard.course.progress import ProgressFile
 
     exercise = requested_exercise(id, "solution")
     number = _seed_here(exercise) if seed is None else whole_number("--seed", seed, least=0)
     progress_file = ProgressFile(report=print_message)
-    work = progress_file.read().work(exercise.id)
+    work = progress_file.read().work(exercise.key)
     if work.passed_at is None and not work.gave_up:
         if not give_up:
-            raise ArgumentError("solution-locked", exercise=exercise.id)
-        progress_file.change(lambda now: now.with_work(exercise.id, replace(now.work(exercise.id), gave_up=True)))
-    text = exercise.solution if exercise.sheet is None else _answers(exercise, number or 0)
+            raise ArgumentError("solution-locked", exercise=exercise.argument)
+        progress_file.change(lambda now: now.with_work(exercise.key, now.work(exercise.key).given_up()))
+    text = exercise.solution if exercise.sheet is None else filled_sheet(exercise.sheet, number or 0)
     if as_json:
         write_json({"id": exercise.id, "solution": text})
         return
     put(text.rstrip("\n"), flush=True)
     if exercise.sheet is not None and number is None:
-        print_message(say("solution-seed", exercise=exercise.id))
+        print_message(say("solution-seed", exercise=exercise.argument))
 
 
 def _seed_here(exercise: "Exercise") -> int | None:
@@ -53,27 +53,3 @@ def _seed_here(exercise: "Exercise") -> int | None:
         return None
     found = re.search(r"^\s*seed\s*[=＝]\s*(\d+)", text, flags=re.MULTILINE)  # the other lines may be invalid TOML
     return int(found[1]) if found is not None and exercise.sheet is not None and is_count(found[1]) else None
-
-
-def _answers(exercise: "Exercise", seed: int) -> str:
-    """All fields of an answer sheet with the right answers, as TOML."""
-    assert exercise.sheet is not None
-    lines = [f"{field.name} = {_typed(field.expected)}" for field in exercise.sheet.fields(seed)]
-    return "\n".join([f"seed = {seed}", *lines])
-
-
-def _typed(value: Any) -> str:
-    """A value as TOML; numbers with six decimals, more than a sheet requires.
-
-    >>> _typed([[0.5, 2 / 3], [1, 0]]), _typed("softmax")
-    ('[[0.5, 0.666667], [1, 0]]', '"softmax"')
-    """
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_typed, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(round(value, 6))
-    return f'"{value}"' if isinstance(value, str) else str(value)

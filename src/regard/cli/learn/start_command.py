@@ -31,10 +31,10 @@ def start(
         write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})
         return
     if not written and not is_untouched(exercise, path):
-        print_message(say("learn-changed", file=str(path), exercise=exercise.id))
+        print_message(say("learn-changed", file=str(path), exercise=exercise.argument))
     else:
         print_message(say("learn-written" if written else "learn-already-there", file=str(path)))
-    print_message(say("learn-then", exercise=exercise.id, file=shlex.quote(str(path))))
+    print_message(say("learn-then", exercise=exercise.argument, file=shlex.quote(str(path))))
 
 
 def write_initial_file(exercise: "Exercise", path: Path) -> bool:

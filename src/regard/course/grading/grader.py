@@ -34,9 +34,8 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     if learner_source.problem:
         title = getattr(exercise.title, language())
         is_sheet = exercise.sheet is not None
-        return Verdict(
-            exercise.id, False, "syntax", learner_source.problem, title=title, language=language(), is_sheet=is_sheet
-        )
+        about = {"title": title, "language": language(), "is_sheet": is_sheet, "argument": exercise.argument}
+        return Verdict(exercise.id, False, "syntax", learner_source.problem, **about)
     source = learner_source.text
     if exercise.sheet is not None:
         from regard.course.grading.sheets import grade_sheet
@@ -68,6 +67,7 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
         title=getattr(exercise.title, language()),
         language=language(),
         solution_readable=outcome.solution_readable,
+        argument=exercise.argument,
     )
 
 

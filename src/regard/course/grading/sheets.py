@@ -102,7 +102,7 @@ def grade_sheet(exercise: Exercise, text: str) -> Verdict:
         return _verdict(exercise, started, "syntax", say("sheet-line", line=error.line, text=plain(error.text)[:200]))
     seed = typed.get("seed")
     if type(seed) is not int or not 0 <= seed < 2**63:
-        return _verdict(exercise, started, "no-seed", say("sheet-seed", id=exercise.id))
+        return _verdict(exercise, started, "no-seed", say("sheet-seed", id=exercise.argument))
     fields = exercise.sheet.fields(seed)
     wrong = [field for field in fields if not is_right(field, answer(typed, field.name))]
     mistake, diagnosis = _diagnosed(exercise, wrong[0], typed, seed, fields) if wrong else (None, None)
@@ -245,4 +245,5 @@ def _verdict(
         title=getattr(exercise.title, language()),
         language=language(),
         is_sheet=True,
+        argument=exercise.argument,
     )

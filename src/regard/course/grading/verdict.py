@@ -61,6 +61,9 @@ class Verdict:
     solution_readable: bool = field(default=False, kw_only=True)
     """Whether the program could have read the solution on this system, so that a pass proves nothing."""
 
+    argument: str = field(default="", kw_only=True)
+    """What to type for the exercise after a command, if that is not its id."""
+
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON, the most important first."""
         return {
@@ -93,9 +96,10 @@ class Verdict:
             if self.printed.strip():
                 lines += ["", say("verdict-printed"), *_indented(_shortened(self.printed))]
             if not self.passed:
-                lines += ["", say("verdict-next", id=self.id)]
+                lines += ["", say("verdict-next", id=self.argument or self.id)]
             if not self.passed and ran and not self.is_sheet:  # a sheet contains its seed
-                lines += [say("verdict-again" if file else "verdict-again-here", id=self.id, file=file, seed=self.seed)]
+                again = "verdict-again" if file else "verdict-again-here"
+                lines += [say(again, id=self.argument or self.id, file=file, seed=self.seed)]
         return "\n".join(lines)
 
     def __str__(self) -> str:

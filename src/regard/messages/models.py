@@ -111,6 +111,11 @@ MESSAGES: dict[str, Message] = {
         en="d_state={d_state} must be even: each direction of the encoder has half of it",
         zh="d_state={d_state} 必须是偶数：编码器的两个方向各占一半",
     ),
+    "recurrent-forget-bias": Message(
+        en="forget_bias={value!r} must be a number, and the cell an LSTM; found {cell!r}. Leave it out or set it to None "
+        "for random biases",
+        zh="forget_bias={value!r} 必须是数，且只用于 LSTM；现在的 cell 是 {cell!r}。去掉它或设为 None，偏置就随机初始化",
+    ),
     "recurrent-padding": Message(
         en="a recurrent model reads padding as text: give texts of one length, or one text at a time",
         zh="循环网络会把填充当作文本读入：请传入等长的文本，或一次只传一段",

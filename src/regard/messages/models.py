@@ -112,9 +112,9 @@ MESSAGES: dict[str, Message] = {
         zh="d_state={d_state} 必须是偶数：编码器的两个方向各占一半",
     ),
     "recurrent-forget-bias": Message(
-        en="forget_bias={value!r} must be a number, and the cell an LSTM; found {cell!r}. Leave it out or set it to None "
+        en="forget_bias={value!r} must be a finite number and needs cell='lstm'; found cell={cell!r}. Set it to None "
         "for random biases",
-        zh="forget_bias={value!r} 必须是数，且只用于 LSTM；现在的 cell 是 {cell!r}。去掉它或设为 None，偏置就随机初始化",
+        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；现在 cell={cell!r}。设为 None 则随机初始化偏置",
     ),
     "recurrent-padding": Message(
         en="a recurrent model reads padding as text: give texts of one length, or one text at a time",

@@ -36,7 +36,10 @@ def read_start(folder: str | os.PathLike[str]) -> StartModel:
 
 
 def check_start(start: StartModel, config: TransformerConfig | RecurrentConfig, tokenizer: Tokenizer) -> None:
-    """FileError unless the recipe's model has the config and the tokenizer of the start model; dropout may differ."""
+    """FileError unless the recipe's model has the config and the tokenizer of the start model.
+
+    Dropout and forget_bias may differ.
+    """
     if tokenizer.to_json() != start.tokenizer.to_json():
         raise FileError("start-tokenizer", path=str(start.folder / TOKENIZER))
     ours, theirs = (_architecture(each) for each in (config, start.config))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from benchmarks.rnn.contenders import recipes_like
-from benchmarks.rnn.tuning import Place, best_rate, run, trials, with_rate
+from benchmarks.rnn.tuning import Place, best_rate, run, seeded, trials, with_rate
 from regard.evaluation.scores import translation_logits
 from regard.evaluation.translation import read_trained
 from regard.recipes.puzzles import batch_of, examples, puzzle_tokenizer
@@ -50,11 +50,10 @@ def recall(steps: int, trial_steps: int, seeds: Sequence[int], place: Place) -> 
 
 
 def _one_seed(recipe: Recipe, seed: int, place: Place) -> dict[str, Any]:
-    """Parameters, loss and accuracy of the run with this seed, which orders the data and draws the weights."""
-    seeded = replace(recipe, training=replace(recipe.training, seed=seed))
-    out = place.out / f"seed-{seed}-{recipe.training.steps}-steps"
-    figures = run(seeded, place._replace(out=out))
-    shares = accuracy(read_trained(out).model)
+    """Parameters, loss and accuracy of the run with this seed."""
+    recipe, place = seeded(recipe, seed, place)
+    figures = run(recipe, place)
+    shares = accuracy(read_trained(place.out).model)
     return {
         "parameters": figures["parameters"],
         "seed": seed,

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.measure import Contender, race
 from benchmarks.rnn.contenders import n_parameters, recipes_like
-from benchmarks.rnn.tuning import Place, best_rate, run, trials, with_rate
+from benchmarks.rnn.tuning import Place, best_rate, run, seeded, trials, with_rate
 from regard.evaluation.scores import translation_logits
 from regard.models import build_model
 from regard.recipes.data import DataSource, PreparedData, prepare
@@ -65,7 +65,7 @@ def recipes(name: str, size: Size = "full", steps: int | None = None) -> dict[st
     """
     base = read_recipe(name, SMALL_ALL | SMALL[name] if size == "small" else None)
     steps = steps or base.training.steps
-    base = replace(base, film=None, training=replace(base.training, steps=steps, agreement=None, seed=SEED))
+    base = replace(base, film=None, training=replace(base.training, steps=steps, agreement=None))
     found = recipes_like(base, _vocab_size(base))
     plain = replace(base.training, capture=False)
     return {each: recipe if recipe is base else replace(recipe, training=plain) for each, recipe in found.items()}
@@ -97,8 +97,8 @@ def _measured(name: str, recipe: Recipe, trial_steps: int, place: Place) -> dict
     """The rate of one model, its validation loss by step, and its scores on the test sets."""
     losses = trials(recipe, trial_steps, place)
     lr = best_rate(losses)
-    at = place._replace(out=place.out / f"{recipe.training.steps}-steps")
-    figures = run(with_rate(recipe, lr), at)
+    tuned, at = seeded(with_rate(recipe, lr), SEED, place)
+    figures = run(tuned, at)
     results = list(evaluate(at.out, EvaluationOptions(data=place.data, device=place.device)))
     scores = {each.set: {score.name: round(score.value, 2) for score in each.scores} for each in results}
     print(f"translation: {name}, learning rate {lr}, loss {figures['valid_loss']:.3f}", scores, flush=True)

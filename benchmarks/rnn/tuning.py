@@ -9,8 +9,8 @@ from regard.recipes.recipe import Recipe
 from regard.recipes.running import train
 
 RATES = (0.001, 0.003, 0.01)
-BELOW, ABOVE = 0.0003, 0.03
-"""Tried too, if the best of RATES is the lowest or the highest of them."""
+BELOW, ABOVE = (0.0003, 0.0001), (0.03, 0.1)
+"""Tried too, one after the other, as long as the lowest or the highest rate so far is the best."""
 TRIAL_SEED = 0
 """The results come from other seeds."""
 
@@ -50,16 +50,16 @@ def shortened(recipe: Recipe, steps: int) -> Recipe:
 
 
 def losses_by_rate(loss: Callable[[float], float]) -> dict[str, float]:
-    """The loss for each of RATES, and beyond them if the best is at an end; rates are strings, as in JSON.
+    """The loss for each of RATES, and beyond them while the best is at an end; rates are strings, as in JSON.
 
     >>> losses_by_rate(lambda rate: abs(rate - 0.01))
     {'0.001': 0.009, '0.003': 0.007, '0.01': 0.0, '0.03': 0.02}
     """
     found = {rate: loss(rate) for rate in RATES}
-    best = min(found, key=found.__getitem__)
-    for end, beyond in ((RATES[0], BELOW), (RATES[-1], ABOVE)):
-        if best == end:
-            found[beyond] = loss(beyond)
+    for end, more in ((min, BELOW), (max, ABOVE)):
+        for rate in more:
+            if min(found, key=found.__getitem__) == end(found):
+                found[rate] = loss(rate)
     return {str(rate): round(found[rate], 4) for rate in sorted(found)}
 
 
@@ -72,6 +72,13 @@ def trials(recipe: Recipe, steps: int, place: Place) -> dict[str, float]:
         return float(run(with_rate(short, rate), place._replace(out=folder))["valid_loss"])
 
     return losses_by_rate(loss)
+
+
+def seeded(recipe: Recipe, seed: int, place: Place) -> tuple[Recipe, Place]:
+    """The recipe with a seed, which draws the weights and orders the data, and the folder of its run."""
+    plan = replace(recipe.training, seed=seed)
+    folder = place.out / f"seed-{seed}-rate-{plan.lr}-{plan.steps}-steps"
+    return replace(recipe, training=plan), place._replace(out=folder)
 
 
 def best_rate(losses: Mapping[str, float]) -> float:

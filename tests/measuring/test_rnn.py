@@ -93,7 +93,8 @@ def test_a_shorter_run_with_another_rate_keeps_its_schedule() -> None:
     [
         (0.001, ["0.0003", "0.001", "0.003", "0.01"]),
         (0.003, ["0.001", "0.003", "0.01"]),
-        (0.03, ["0.001", "0.003", "0.01", "0.03"]),
+        (0.01, ["0.001", "0.003", "0.01", "0.03"]),
+        (0.03, ["0.001", "0.003", "0.01", "0.03", "0.1"]),
     ],
 )
 def test_rates_beyond_an_end_are_tried_if_the_best_is_there(best: float, tried: list[str]) -> None:

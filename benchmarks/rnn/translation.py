@@ -13,8 +13,10 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.measure import Contender, race
 from benchmarks.rnn.contenders import n_parameters, recipes_like
-from benchmarks.rnn.tuning import Place, best_rate, run, seeded, trials, with_rate
+from benchmarks.rnn.source_use import loss_with_wrong_source
+from benchmarks.rnn.tuning import Place, best_rate, finalists, run, seeded, trials, with_rate
 from regard.evaluation.scores import translation_logits
+from regard.evaluation.translation import read_trained
 from regard.models import build_model
 from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.evaluating import EvaluationOptions, evaluate
@@ -94,21 +96,28 @@ def translation(name: str, size: Size, steps: int | None, trial_steps: int | Non
 
 
 def _measured(name: str, recipe: Recipe, trial_steps: int, place: Place) -> dict[str, Any]:
-    """The rate of one model, its validation loss by step, and its scores on the test sets."""
+    """The rates of one model that were tried, its full runs with two of them, and the one with the lower loss."""
     losses = trials(recipe, trial_steps, place)
-    lr = best_rate(losses)
-    tuned, at = seeded(with_rate(recipe, lr), SEED, place)
-    figures = run(tuned, at)
-    results = list(evaluate(at.out, EvaluationOptions(data=place.data, device=place.device)))
-    scores = {each.set: {score.name: round(score.value, 2) for score in each.scores} for each in results}
-    print(f"translation: {name}, learning rate {lr}, loss {figures['valid_loss']:.3f}", scores, flush=True)
+    runs = {str(lr): _full_run(with_rate(recipe, lr), place) for lr in finalists(losses)}
+    lr = best_rate({rate: each["loss"] for rate, each in runs.items()})
+    for rate, each in runs.items():
+        print(f"translation: {name}, rate {rate}", each["loss"], each["wrong_source_loss"], each["scores"], flush=True)
+    return {"lr": lr, "trials": losses, "runs": runs, **runs[str(lr)]}
+
+
+def _full_run(recipe: Recipe, place: Place) -> dict[str, Any]:
+    """Losses by step, with the right and the wrong source at the end, and the scores on the test sets."""
+    recipe, place = seeded(recipe, SEED, place)
+    figures = run(recipe, place)
+    trained = read_trained(place.out)
+    valid = prepare(recipe, DataSource(place.data, False, trained.tokenizer)).valid
+    results = evaluate(place.out, EvaluationOptions(data=place.data, device=place.device))
     return {
         "parameters": figures["parameters"],
-        "lr": lr,
-        "trials": losses,
         "loss": round(figures["valid_loss"], 4),
-        "losses": losses_by_step(MetricsFile(at.out / METRICS)),
-        "scores": scores,
+        "wrong_source_loss": round(loss_with_wrong_source(trained.model.to(place.device), valid, place.device), 4),
+        "losses": losses_by_step(MetricsFile(place.out / METRICS)),
+        "scores": {each.set: {score.name: round(score.value, 2) for score in each.scores} for each in results},
     }
 
 

@@ -81,6 +81,16 @@ def seeded(recipe: Recipe, seed: int, place: Place) -> tuple[Recipe, Place]:
     return replace(recipe, training=plan), place._replace(out=folder)
 
 
+def finalists(losses: Mapping[str, float]) -> list[float]:
+    """The rate with the lowest loss and the next lower one that was tried: short runs favour rates that are too high.
+
+    >>> finalists({"0.001": 5.4, "0.003": 4.8, "0.01": 4.9})
+    [0.003, 0.001]
+    """
+    best = best_rate(losses)
+    return [best, *sorted((rate for rate in map(float, losses) if rate < best), reverse=True)[:1]]
+
+
 def best_rate(losses: Mapping[str, float]) -> float:
     """The rate with the lowest loss."""
     return float(min(losses, key=losses.__getitem__))

@@ -11,11 +11,13 @@ from benchmarks.rnn import costs, recall, translation, tuning
 from benchmarks.rnn.__main__ import merged
 from benchmarks.rnn.contenders import CLOSE, language_models, model_table, n_parameters, recurrent_like
 from benchmarks.rnn.report import markdown
+from benchmarks.rnn.source_use import loss_with_wrong_source
 from regard.config import RecurrentConfig, TransformerConfig
 from regard.course.drawings.measured import measured
 from regard.models import build_model
 from regard.recipes.puzzles import puzzle_tokenizer
 from regard.recipes.recipe import config_of
+from regard.training.batches import PairBatches
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"
 
@@ -130,9 +132,33 @@ def test_translation_and_its_report(tmp_path: Path) -> None:
         assert each["losses"]["2"] == each["loss"]
         assert set(each["scores"]["test_2016_flickr"]) == {"bleu", "sacrebleu", "chrf"}
         assert each["seconds_per_step"] > 0
+        assert each["loss"] == min(run["loss"] for run in each["runs"].values())
+        assert list(map(float, each["runs"])) == tuning.finalists(each["trials"])
     report = markdown({"translation": {"multi30k-en-de, small": found}})
     assert "the ranking after 2 steps, not the quality" in report
     assert "recipe multi30k-en-de at full size" in report.partition("## Not run")[2]
+
+
+class Shifted(torch.nn.Module):
+    """Predicts the source itself, or without `reads` always the same."""
+
+    def __init__(self, reads: bool) -> None:
+        super().__init__()
+        self.reads = reads
+
+    def forward(self, ids: torch.Tensor, source: torch.Tensor, **_: object) -> torch.Tensor:
+        return 5.0 * torch.nn.functional.one_hot(source if self.reads else torch.zeros_like(ids), 12).float()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_wrong_source_costs_only_a_model_that_reads_it(reads: bool) -> None:
+    sentences = [[4, 5, 6], [7, 8, 9], [10, 11, 4]]
+    data = PairBatches(sentences, sentences, tokens_per_batch=99, seed=0, pad=0, bos=1, eos=2, shuffle=False)
+    batch, model = data.batch(0, 0), Shifted(reads)
+    logits = model(batch.inputs["ids"], batch.inputs["source"]).flatten(0, 1)
+    right = torch.nn.functional.cross_entropy(logits, batch.targets.flatten()).item()
+    wrong = loss_with_wrong_source(model, data, "cpu")
+    assert wrong > right + 3 if reads else wrong == pytest.approx(right)
 
 
 def test_results_of_other_parts_and_recipes_are_kept() -> None:
@@ -149,6 +175,16 @@ def test_times_of_a_gpu_stand_beside_those_of_the_cpu() -> None:
     assert "## Time\n" in report
     assert "## Time on a GPU\n" in report
     assert "time on a GPU:" not in report
+
+
+@pytest.mark.parametrize("name", ["training.md", "training.zh-CN.md"])
+def test_the_guide_shows_the_scores_of_the_report(name: str) -> None:
+    guide = (RESULTS.parents[1] / "docs" / name).read_text(encoding="utf-8")
+    for found in measured("rnn")["translation"].values():
+        for model, each in found["models"].items():
+            scores = next(iter(each["scores"].values()))
+            row = f"{model:16} {each['lr']:<6} {each['loss']:6.2f} {scores['sacrebleu']:6.1f} {scores['chrf']:6.1f}"
+            assert f"{row}\n" in guide
 
 
 def test_the_lesson_shows_the_newest_report() -> None:

@@ -34,8 +34,8 @@ def _recipe(found: Mapping[str, Any]) -> list[str]:
         *lines,
         *_scores(models),
         "",
-        "Wrong source: by how much the validation loss grows if each sentence gets the source of another one. Near 0, a model "
-        "ignores its source: it has become a language model, and its BLEU says nothing about translation.",
+        "Wrong source: by how much the validation loss grows if each sentence gets the source of another one. Near 0, "
+        "a model ignores its source: it has become a language model, and its BLEU says nothing about translation.",
         "",
         "Validation loss per token by step:",
         "",

@@ -1,13 +1,17 @@
 """The models that are compared: each RNN as wide as it must be to have the parameters of its Transformer."""
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from regard.config import RecurrentConfig, TransformerConfig
 from regard.config.recurrent import Cell, RecurrentAttention
 from regard.config.weights import ModelConfig, weight_shapes
+from regard.recipes.recipe import Recipe, config_of
 
 WIDEST = 4096
+FORGET_BIAS = 1.0
+"""Of every LSTM that is trained, as is usual (Jozefowicz et al. 2015)."""
 CLOSE = 0.05
 """The largest difference in parameters, relative to the Transformer's."""
 
@@ -35,6 +39,7 @@ def recurrent_like(
         "attention": attention,
         "max_len": transformer.max_len,
         "dropout": transformer.dropout,
+        "forget_bias": FORGET_BIAS if cell == "lstm" else None,
     }
     wanted = n_parameters(transformer)
     low, high = 1, WIDEST // 2
@@ -54,6 +59,16 @@ def translators(transformer: TransformerConfig) -> dict[str, ModelConfig]:
         "LSTM + Luong": recurrent_like(transformer, "lstm", "luong"),
         "LSTM": recurrent_like(transformer, "lstm"),
         "Elman": recurrent_like(transformer, "elman"),
+    }
+
+
+def recipes_like(base: Recipe, vocab_size: int) -> dict[str, Recipe]:
+    """A recipe of a Transformer that translates, and the same recipe for each recurrent model with its parameters."""
+    transformer = config_of(base, vocab_size)
+    assert isinstance(transformer, TransformerConfig)
+    return {
+        name: replace(base, model=model_table(config)) if isinstance(config, RecurrentConfig) else base
+        for name, config in translators(transformer).items()
     }
 
 
@@ -80,5 +95,5 @@ def model_table(config: ModelConfig) -> dict[str, Any]:
     """The [model] of a recipe for a recurrent config."""
     assert isinstance(config, RecurrentConfig)
     table = {name: getattr(config, name) for name in ("d_model", "d_state", "n_decoder_layers", "dropout")}
-    optional = {name: getattr(config, name) for name in ("n_encoder_layers", "attention")}
+    optional = {name: getattr(config, name) for name in ("n_encoder_layers", "attention", "forget_bias")}
     return {"kind": config.cell} | table | {name: value for name, value in optional.items() if value is not None}

@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,11 @@ from benchmarks.measure import Contender, race
 from benchmarks.rnn.contenders import language_models, n_parameters
 from regard.config import RecurrentConfig, TransformerConfig
 from regard.config.weights import ModelConfig
-from regard.layers import LSTM
 from regard.models import build_model
 
 Table = dict[str, dict[str, float]]
 """A number by model and length; lengths are strings, as in JSON."""
-FORGET_BIASES = {"LSTM, forget bias 1": 1.0, "LSTM, forget bias 5": 5.0}
+FORGET_BIASES: dict[str, float | None] = {"LSTM": None, "LSTM, forget bias 1": 1.0, "LSTM, forget bias 5": 5.0}
 
 
 # --- gradient ------------------------------------------------------------------------------------------------
@@ -31,23 +31,15 @@ def gradients(lengths: Sequence[int], samples: int = 8) -> Table:
     In float64, so that a gradient of 1e-40 is a number and not 0.
     """
     configs = language_models(d_model=64, n_layers=1, vocab_size=16)
+    lstm = configs["LSTM"]
+    assert isinstance(lstm, RecurrentConfig)
     found: Table = {}
-    for name in (*configs, *FORGET_BIASES):
+    configs |= {name: replace(lstm, forget_bias=bias) for name, bias in FORGET_BIASES.items()}
+    for name, config in configs.items():
         torch.manual_seed(0)
-        model = build_model(configs["LSTM" if name in FORGET_BIASES else name]).double()
-        if name in FORGET_BIASES:
-            open_forget_gates(model, FORGET_BIASES[name])
+        model = build_model(config).double()
         found[name] = {str(length): first_gradient(model, length, samples) for length in lengths}
     return found
-
-
-def open_forget_gates(model: nn.Module, bias: float) -> None:
-    """Set the biases of the forget gates, the second of four."""
-    for layer in model.modules():
-        if isinstance(layer, LSTM):
-            with torch.no_grad():
-                layer.bias_x[layer.d_state : 2 * layer.d_state] = bias
-                layer.bias_h[layer.d_state : 2 * layer.d_state] = 0.0
 
 
 def first_gradient(model: Any, length: int, samples: int) -> float:

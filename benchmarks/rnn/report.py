@@ -5,14 +5,15 @@ from typing import Any
 
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
-from benchmarks.rnn.contenders import CLOSE, language_models, n_parameters
+from benchmarks.rnn.contenders import CLOSE, FORGET_BIAS, language_models, n_parameters
 from benchmarks.rnn.recall import LONGEST, TESTED
-from benchmarks.rnn.translation import parameters
+from benchmarks.rnn.translation import SMALL, parameters
+from benchmarks.rnn.translation_report import rates_table, translation_lines
 
-NOT_RUN = {
-    "translation": "training of five translators needs a GPU, and none was at hand. `python -m benchmarks.rnn --part "
-    "translation --recipe multi30k-en-de --data FOLDER --out RUNS --device cuda --report` runs it.",
-    "time on a GPU": "no GPU was at hand. `python -m benchmarks.rnn --part time --device cuda --report` runs it.",
+RUN = "python -m benchmarks.rnn --part"
+TIME_ON_GPU = "time on a GPU"
+TOO_SHORT = {
+    "en-zh": "704 steps on one core were too few: no model had learned to read its source (docs/log.md, 2026-11-18)."
 }
 
 
@@ -22,9 +23,10 @@ def markdown(results: Mapping[str, Any]) -> str:
         "recall": _recall,
         "gradient": _gradient,
         "time": _time,
+        TIME_ON_GPU: _time,
         "work": _work,
         "memory": _memory,
-        "translation": _translation,
+        "translation": translation_lines,
     }
     lines = [
         *heading(with_commit("RNN against Transformer")),
@@ -42,28 +44,40 @@ def markdown(results: Mapping[str, Any]) -> str:
 def _parameters() -> list[str]:
     language = {name: n_parameters(config) for name, config in language_models().items()}
     rows = [("language models (time, memory, work)", language)]
-    rows += [(f"recipe {name}", parameters(name)) for name in ("multi30k-en-de", "en-zh")]
+    rows += [(f"recipe {name}, {size}", parameters(name, size)) for name in SMALL for size in ("full", "small")]
     cells = ([what, ", ".join(f"{name} {count:,}" for name, count in found.items())] for what, found in rows)
     return ["## Parameters", "", *table(["models", "parameters"], cells)]
 
 
 def _recall(found: Mapping[str, Any]) -> list[str]:
-    models = found["models"]
+    models, seeds = found["models"], found["seeds"]
     lengths = list(next(iter(models.values()))["accuracy"])
     rows = (
-        [name, f"{each['parameters']:,}", *(f"{share:.0%}" for share in each["accuracy"].values())]
+        [name, f"{each['parameters']:,}", f"{each['lr']}", *(_share(each, length) for length in lengths)]
         for name, each in models.items()
     )
     return [
         "## Recall over distance",
         "",
-        f"The copy puzzle with 2 to {LONGEST} letters, {found['steps']} steps of 32 examples, one seed. The share of "
-        f"right letters on {TESTED} texts of each length that no training saw; chance is 4%. From a letter to its copy "
-        "there are as many words as the text has letters. A low share after so few steps means that a model learns "
-        "this slowly, not that it cannot learn it.",
+        f"The copy puzzle with 2 to {LONGEST} letters, {found['steps']:,} steps of 32 examples. The share of right "
+        f"letters on {TESTED} texts of each length that no training saw; chance is 4%. From a letter to its copy there "
+        f"are as many words as the text has letters. The mean of {len(seeds)} seeds, in brackets the lowest and the "
+        "highest. A low share after so few steps means that a model learns this slowly, not that it cannot learn it.",
         "",
-        *table(["model", "parameters", *lengths], rows),
+        *table(["model", "parameters", "learning rate", *lengths], rows),
+        "",
+        f"Each model has its own learning rate: the one with the lowest validation loss after {found['trial_steps']} "
+        f"steps, with another seed. LSTMs start with a forget bias of {FORGET_BIAS:g}. The losses:",
+        "",
+        *rates_table(models),
     ]
+
+
+def _share(model: Mapping[str, Any], length: str) -> str:
+    """The mean of the seeds, and the lowest and highest unless they are the same in whole per cent."""
+    shares = [each["accuracy"][length] for each in model["runs"]]
+    low, high = (f"{share:.0%}" for share in (min(shares), max(shares)))
+    return f"{model['accuracy'][length]:.0%}" + ("" if low == high else f" ({low}–{high})")
 
 
 def _gradient(found: Mapping[str, Any]) -> list[str]:
@@ -80,7 +94,7 @@ def _gradient(found: Mapping[str, Any]) -> list[str]:
 def _time(found: Mapping[str, Any]) -> list[str]:
     micro = f"{found['device']}, microseconds"
     return [
-        "## Time",
+        "## Time" if found["device"] == "cpu" else "## Time on a GPU",
         "",
         f"Training, one text at a time, per word ({micro}, forward and backward):",
         "",
@@ -124,27 +138,20 @@ def _memory(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _translation(found: Mapping[str, Any]) -> list[str]:
-    lines = ["## Translation"]
-    for recipe, models in found.items():
-        names = list(next(iter(models.values()))["scores"])
-        rows = (
-            [
-                name,
-                f"{each['parameters']:,}",
-                *(", ".join(f"{score} {v:.1f}" for score, v in each["scores"][one].items()) for one in names),
-                f"{each['seconds']:,} s",
-            ]
-            for name, each in models.items()
-        )
-        lines += ["", f"Recipe {recipe}:", "", *table(["model", "parameters", *names, "time"], rows)]
-    return lines
-
-
 def _not_run(results: Mapping[str, Any]) -> list[str]:
-    on_gpu = results.get("time", {}).get("device") == "cuda"
-    missing = {name: why for name, why in NOT_RUN.items() if name not in results}
-    missing = {name: why for name, why in missing.items() if name != "time on a GPU" or not on_gpu}
+    """What is missing, and the command that measures it."""
+    missing = {}
+    for name in SMALL:
+        if name not in results.get("translation", {}):
+            command = f"`{RUN} translation --recipe {name} --data FOLDER --out RUNS --device cuda --report`"
+            missing[f"recipe {name} at full size"] = (
+                f"five such runs need a GPU, and none was at hand. {command} runs it."
+            )
+        if f"{name}, small" not in results.get("translation", {}):
+            command = f"`{RUN} translation --recipe {name} --size small --data FOLDER --out RUNS --report` runs it."
+            missing[f"recipe {name}, small"] = f"{TOO_SHORT.get(name, 'not measured on this day.')} {command}"
+    if TIME_ON_GPU not in results:
+        missing[TIME_ON_GPU] = f"no GPU was at hand. `{RUN} time --device cuda --report` runs it."
     return ["## Not run", "", *(f"- {name}: {why}" for name, why in missing.items())] if missing else []
 
 

@@ -1,26 +1,31 @@
 """RNN against Transformer: equal sizes, gradients and counts that are right, and the lesson shows the report."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from benchmarks.rnn import costs, recall, translation
+from benchmarks.rnn import costs, recall, translation, tuning
+from benchmarks.rnn.__main__ import merged
 from benchmarks.rnn.contenders import CLOSE, language_models, model_table, n_parameters, recurrent_like
 from benchmarks.rnn.report import markdown
+from benchmarks.rnn.source_use import loss_with_wrong_source
 from regard.config import RecurrentConfig, TransformerConfig
 from regard.course.drawings.measured import measured
 from regard.models import build_model
 from regard.recipes.puzzles import puzzle_tokenizer
 from regard.recipes.recipe import config_of
+from regard.training.batches import PairBatches
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"
 
 
-@pytest.mark.parametrize("name", ["multi30k-en-de", "en-zh"])
-def test_translators_have_equal_parameters(name: str) -> None:
-    found = translation.parameters(name)
+@pytest.mark.parametrize("size", ["full", "small"])
+@pytest.mark.parametrize("name", translation.SMALL)
+def test_translators_have_equal_parameters(name: str, size: translation.Size) -> None:
+    found = translation.parameters(name, size)
     for count in found.values():
         assert abs(count / found["Transformer"] - 1) < CLOSE
 
@@ -70,6 +75,116 @@ def test_memory_counts_each_tensor_once() -> None:
     found = costs.training_memory([8, 16])
     for each in found.values():
         assert 1 < each["16"] / each["8"] < 3
+
+
+def test_only_model_differs_between_contenders() -> None:
+    made = translation.recipes("en-zh", "small")
+    for recipe in made.values():
+        assert replace(recipe, model=made["Transformer"].model) == made["Transformer"]
+        assert recipe.model.get("forget_bias") == (1.0 if recipe.model.get("kind") == "lstm" else None)
+
+
+def test_a_shorter_run_with_another_rate_keeps_its_schedule() -> None:
+    plan = tuning.with_rate(tuning.shortened(recall.recipes(800)["LSTM"], 80), 0.03).training
+    assert (plan.steps, plan.warmup, plan.lr) == (80, 5, 0.03)
+    assert plan.lr_end == pytest.approx(0.0015)
+
+
+@pytest.mark.parametrize(
+    ("best", "tried"),
+    [
+        (0.001, ["0.0003", "0.001", "0.003", "0.01"]),
+        (0.003, ["0.001", "0.003", "0.01"]),
+        (0.01, ["0.001", "0.003", "0.01", "0.03"]),
+        (0.03, ["0.001", "0.003", "0.01", "0.03", "0.1"]),
+    ],
+)
+def test_rates_beyond_an_end_are_tried_if_the_best_is_there(best: float, tried: list[str]) -> None:
+    found = tuning.losses_by_rate(lambda rate: abs(rate - best))
+    assert list(found) == tried
+    assert tuning.best_rate(found) == best
+
+
+def test_recall_and_its_report(tmp_path: Path) -> None:
+    place = tuning.Place(None, tmp_path, "cpu")
+    found = recall.recall(4, 2, [1, 2], place)
+    assert list(found["models"]) == ["Transformer", "LSTM + Bahdanau", "LSTM + Luong", "LSTM", "Elman"]
+    for each in found["models"].values():
+        first, second = (run["accuracy"]["2"] for run in each["runs"])
+        assert each["accuracy"]["2"] == pytest.approx((first + second) / 2, abs=1e-4)
+        assert each["lr"] == tuning.best_rate(each["trials"])
+    assert recall.recall(4, 2, [1, 2], place) == found  # read from the folder
+    assert "The mean of 2 seeds" in markdown({"recall": found})
+
+
+def test_translation_and_its_report(tmp_path: Path) -> None:
+    words = ["ein", "zwei", "drei", "vier", "fuenf", "sechs", "sieben", "acht"]
+    (tmp_path / "data").mkdir()
+    for split in ("train", "val", "test_2016_flickr"):
+        for lang in ("en", "de"):
+            lines = "".join(f"{a} {b} {lang} .\n" for a in words for b in words)
+            (tmp_path / "data" / f"{split}.{lang}").write_text(lines, encoding="utf-8")
+    place = tuning.Place(tmp_path / "data", tmp_path / "runs", "cpu")
+    found = translation.translation("multi30k-en-de", "small", 2, 1, place)
+    assert (found["steps"], found["trial_steps"], found["beams"]) == (2, 1, 1)
+    for each in found["models"].values():
+        assert list(each["losses"]) == ["2"]
+        assert each["losses"]["2"] == each["loss"]
+        assert set(each["scores"]["test_2016_flickr"]) == {"bleu", "sacrebleu", "chrf"}
+        assert each["seconds_per_step"] > 0
+        assert each["loss"] == min(run["loss"] for run in each["runs"].values())
+        assert list(map(float, each["runs"])) == tuning.finalists(each["trials"])
+    report = markdown({"translation": {"multi30k-en-de, small": found}})
+    assert "the ranking after 2 steps, not the quality" in report
+    assert "recipe multi30k-en-de at full size" in report.partition("## Not run")[2]
+
+
+class Shifted(torch.nn.Module):
+    """Predicts the source itself, or without `reads` always the same."""
+
+    def __init__(self, reads: bool) -> None:
+        super().__init__()
+        self.reads = reads
+
+    def forward(self, ids: torch.Tensor, source: torch.Tensor, **_: object) -> torch.Tensor:
+        return 5.0 * torch.nn.functional.one_hot(source if self.reads else torch.zeros_like(ids), 12).float()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_wrong_source_costs_only_a_model_that_reads_it(reads: bool) -> None:
+    sentences = [[4, 5, 6], [7, 8, 9], [10, 11, 4]]
+    data = PairBatches(sentences, sentences, tokens_per_batch=99, seed=0, pad=0, bos=1, eos=2, shuffle=False)
+    batch, model = data.batch(0, 0), Shifted(reads)
+    logits = model(batch.inputs["ids"], batch.inputs["source"]).flatten(0, 1)
+    right = torch.nn.functional.cross_entropy(logits, batch.targets.flatten()).item()
+    wrong = loss_with_wrong_source(model, data, "cpu")
+    assert wrong > right + 3 if reads else wrong == pytest.approx(right)
+
+
+def test_results_of_other_parts_and_recipes_are_kept() -> None:
+    known = {"work": 1, "translation": {"a": 1, "b": 1}}
+    assert merged(known, {"translation": {"b": 2}}) == {"work": 1, "translation": {"a": 1, "b": 2}}
+    assert merged({"work": 1}, {"work": 2, "memory": 3}) == {"work": 2, "memory": 3}
+
+
+def test_times_of_a_gpu_stand_beside_those_of_the_cpu() -> None:
+    times = {"32": 1e-6}
+    each = {"tokens": 32, "training": {"one text": {"LSTM": times}, "a batch": {"LSTM": times}}}
+    each["generation"] = {"LSTM": times}
+    report = markdown({"time": {"device": "cpu", **each}, "time on a GPU": {"device": "cuda", **each}})
+    assert "## Time\n" in report
+    assert "## Time on a GPU\n" in report
+    assert "time on a GPU:" not in report
+
+
+@pytest.mark.parametrize("name", ["training.md", "training.zh-CN.md"])
+def test_the_guide_shows_the_scores_of_the_report(name: str) -> None:
+    guide = (RESULTS.parents[1] / "docs" / name).read_text(encoding="utf-8")
+    for found in measured("rnn")["translation"].values():
+        for model, each in found["models"].items():
+            scores = next(iter(each["scores"].values()))
+            row = f"{model:16} {each['lr']:<6} {each['loss']:6.2f} {scores['sacrebleu']:6.1f} {scores['chrf']:6.1f}"
+            assert f"{row}\n" in guide
 
 
 def test_the_lesson_shows_the_newest_report() -> None:

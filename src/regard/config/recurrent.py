@@ -7,7 +7,7 @@ from regard.axes import Shape
 from regard.config.styles import check_dropout
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.number_checks import check_counts
+from regard.number_checks import check_counts, is_number
 
 Cell = Literal["elman", "lstm"]
 RecurrentAttention = Literal["bahdanau", "luong"]
@@ -25,6 +25,7 @@ class RecurrentConfig:
     attention          from the decoder to the encoder: "bahdanau" (before each step), "luong" (after it), None
     max_len            the longest text; None for no limit
     dropout            of embeddings, between layers and before the output; in training only
+    forget_bias        the first bias of an LSTM's forget gates: 1 keeps them open; None for a random one, as in PyTorch
 
     >>> RecurrentConfig(cell="lstm", vocab_size=9, d_model=4, d_state=8).kind
     'decoder'
@@ -39,6 +40,7 @@ class RecurrentConfig:
     attention: RecurrentAttention | None = None
     max_len: int | None = None
     dropout: float = 0.0
+    forget_bias: float | None = None
 
     def __post_init__(self) -> None:
         choices = {"cell": CELLS, "attention": (*get_args(RecurrentAttention), None)}
@@ -52,6 +54,8 @@ class RecurrentConfig:
             raise ArgumentError("recurrent-attention", attention=self.attention)
         if self.n_encoder_layers is not None and self.d_state % 2:
             raise ArgumentError("recurrent-width", d_state=self.d_state)
+        if self.forget_bias is not None and (self.cell != "lstm" or not is_number(self.forget_bias)):
+            raise ArgumentError("recurrent-forget-bias", value=self.forget_bias, cell=self.cell)
 
     @property
     def kind(self) -> Literal["decoder", "encoder-decoder"]:

@@ -59,6 +59,15 @@ class LSTM(_Recurrent):
 
     n_gates = 4
 
+    def __init__(self, d_input: int, d_state: int, forget_bias: float | None = None) -> None:
+        """forget_bias: the first bias of the forget gates; 1 is usual (Jozefowicz et al. 2015), None is random."""
+        super().__init__(d_input, d_state)
+        if forget_bias is not None:
+            forget = slice(d_state, 2 * d_state)
+            with torch.no_grad():
+                self.bias_x[forget] = forget_bias
+                self.bias_h[forget] = 0.0
+
     def forward(self, x: Tensor, state: LSTMState | None = None) -> tuple[Tensor, LSTMState]:
         """The output (B, T, F) after each step of x (B, T, D), and the last state."""
         h, c = (None, None) if state is None else state

@@ -111,6 +111,11 @@ MESSAGES: dict[str, Message] = {
         en="d_state={d_state} must be even: each direction of the encoder has half of it",
         zh="d_state={d_state} 必须是偶数：编码器的两个方向各占一半",
     ),
+    "recurrent-forget-bias": Message(
+        en="forget_bias={value!r} must be a finite number and needs cell='lstm'; found cell={cell!r}. Set it to None "
+        "for random biases",
+        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；现在 cell={cell!r}。设为 None 则随机初始化偏置",
+    ),
     "recurrent-padding": Message(
         en="a recurrent model reads padding as text: give texts of one length, or one text at a time",
         zh="循环网络会把填充当作文本读入：请传入等长的文本，或一次只传一段",

@@ -229,7 +229,7 @@ class RecurrentDecoding:
 
 
 def _layer(config: RecurrentConfig, d_input: int, d_state: int) -> nn.Module:
-    return LSTM(d_input, d_state) if config.cell == "lstm" else Elman(d_input, d_state)
+    return LSTM(d_input, d_state, config.forget_bias) if config.cell == "lstm" else Elman(d_input, d_state)
 
 
 def _run_layer(layer: nn.Module, x: Tensor, state: State | None) -> tuple[Tensor, State]:

@@ -36,10 +36,13 @@ def read_start(folder: str | os.PathLike[str]) -> StartModel:
 
 
 def check_start(start: StartModel, config: TransformerConfig | RecurrentConfig, tokenizer: Tokenizer) -> None:
-    """FileError unless the recipe's model has the config and the tokenizer of the start model; dropout may differ."""
+    """FileError unless the recipe's model has the config and the tokenizer of the start model.
+
+    Dropout and forget_bias may differ.
+    """
     if tokenizer.to_json() != start.tokenizer.to_json():
         raise FileError("start-tokenizer", path=str(start.folder / TOKENIZER))
-    ours, theirs = (_without_dropout(each) for each in (config, start.config))
+    ours, theirs = (_architecture(each) for each in (config, start.config))
     if type(ours) is not type(theirs):
         values = {"wanted": type(theirs).__name__, "found": type(ours).__name__}
         raise FileError("start-config", path=str(start.folder), keys="model", name="model", **values)
@@ -50,7 +53,8 @@ def check_start(start: StartModel, config: TransformerConfig | RecurrentConfig, 
         raise FileError("start-config", path=str(start.folder), keys=Listed(different), name=key, **values)
 
 
-def _without_dropout(config: TransformerConfig | RecurrentConfig) -> TransformerConfig | RecurrentConfig:
+def _architecture(config: TransformerConfig | RecurrentConfig) -> TransformerConfig | RecurrentConfig:
+    """The config without dropout and initial biases, which leave shapes and names of the weights as they are."""
     if isinstance(config, RecurrentConfig):
-        return replace(config, dropout=0.0)
+        return replace(config, dropout=0.0, forget_bias=None)
     return replace(config, dropout=0.0, attention=replace(config.attention, dropout=0.0))

@@ -23,7 +23,9 @@ CONFIGS = {
     "no attention": RecurrentConfig(cell="lstm", n_encoder_layers=1, **SIZES),
     "elman with luong": RecurrentConfig(cell="elman", n_encoder_layers=1, attention="luong", **SIZES),
     "luong": RecurrentConfig(cell="lstm", n_encoder_layers=2, n_decoder_layers=2, attention="luong", **SIZES),
-    "bahdanau": RecurrentConfig(cell="lstm", n_encoder_layers=2, n_decoder_layers=2, attention="bahdanau", **SIZES),
+    "bahdanau": RecurrentConfig(
+        cell="lstm", n_encoder_layers=2, n_decoder_layers=2, attention="bahdanau", forget_bias=1.5, **SIZES
+    ),
 }
 IDS = torch.tensor([[1, 4, 5, 6], [1, 7, 8, 9]])
 SOURCE = torch.tensor([[4, 5, 6, 2, 0], [9, 8, 2, 0, 0]])
@@ -44,6 +46,19 @@ def inputs(model: RecurrentModel) -> dict[str, Any]:
 def test_weights_have_the_names_and_shapes_of_the_config(name: str) -> None:
     found = {key: tuple(value.shape) for key, value in model_of(name).state_dict().items()}
     assert found == weight_shapes(CONFIGS[name])
+
+
+def test_a_forget_bias_is_set_in_every_layer_and_in_no_other_gate() -> None:
+    drawn = RecurrentModel(CONFIGS["bahdanau"]).state_dict()
+    biases = [name for name in drawn if name.endswith("bias_x")]
+    assert len(biases) == 6
+    for name in biases:
+        i, f, g, o = drawn[name].chunk(4)
+        assert (f == 1.5).all()
+        assert all(gate.abs().max() <= 1 for gate in (i, g, o))
+        i, f, g, o = drawn[name.replace("bias_x", "bias_h")].chunk(4)
+        assert not f.any()
+        assert all(gate.any() for gate in (i, g, o))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -119,6 +134,10 @@ def test_configs_that_contradict_themselves_are_refused() -> None:
         RecurrentConfig(cell="lstm", attention="luong", **SIZES)
     with pytest.raises(ArgumentError, match="must be even"):
         RecurrentConfig(cell="lstm", n_encoder_layers=1, **SIZES | {"d_state": 7})
+    with pytest.raises(ArgumentError, match=r"forget_bias=1\.0 .* found cell='elman'"):
+        RecurrentConfig(cell="elman", forget_bias=1.0, **SIZES)
+    with pytest.raises(ArgumentError, match="forget_bias=nan must be a finite number"):
+        RecurrentConfig(cell="lstm", forget_bias=float("nan"), **SIZES)
     with pytest.raises(ArgumentError, match="cell"):
         RecurrentConfig(cell="gru", **SIZES)  # type: ignore[arg-type]
 

@@ -49,10 +49,11 @@ def recipe_of(tmp_path: Path, puzzle: str = "copy", cell: str = "lstm", more: st
 
 
 def test_kind_selects_a_recurrent_model(tmp_path: Path) -> None:
-    recipe = recipe_of(tmp_path, more='n_encoder_layers = 1\nattention = "bahdanau"')
+    recipe = recipe_of(tmp_path, more='n_encoder_layers = 1\nattention = "bahdanau"\nforget_bias = 1.0')
     config = config_of(recipe, vocab_size=30)
     assert isinstance(config, RecurrentConfig)
     assert (config.cell, config.attention, config.vocab_size, config.max_len) == ("lstm", "bahdanau", 30, 8)
+    assert config.forget_bias == 1
     again = tmp_path / "again.toml"
     again.write_text(to_toml(recipe), encoding="utf-8")
     assert config_of(read_recipe(again), vocab_size=30) == config
@@ -68,6 +69,12 @@ def test_a_recurrent_translator_is_trained_and_read(attention: str, tmp_path: Pa
     if attention != "none":
         (record,) = read_trace(out / "film" / "step-00000002.safetensors")
         assert record.name == "attention"
+
+
+def test_a_run_may_start_from_a_model_with_another_forget_bias(tmp_path: Path) -> None:
+    train(recipe_of(tmp_path), data=None, out=tmp_path / "first", device="cpu")
+    second = recipe_of(tmp_path, more="n_encoder_layers = 1\nforget_bias = 1.0")
+    assert train(second, data=None, out=tmp_path / "second", start=tmp_path / "first", device="cpu").reason == "steps"
 
 
 def test_a_recurrent_language_model_is_trained(tmp_path: Path) -> None:

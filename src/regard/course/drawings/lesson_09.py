@@ -1,4 +1,4 @@
-"""The pictures of lesson 9: gradient, recall, time and memory of recurrent networks and Transformers, as measured."""
+"""The pictures of lesson 9: gradient, recall, loss, time and memory of RNNs and Transformers, as measured."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +10,7 @@ from regard.course.drawings.measured import measured
 from regard.messages import Message
 
 LENGTH = Message("length of the text", "文本长度")
+STEPS = Message("training steps", "训练步数")
 NAMES: dict[str, Label] = {
     "LSTM, forget bias 5": Message("LSTM, forget bias 5", "LSTM，遗忘门偏置 5"),
     "LSTM, forget bias 1": Message("LSTM, forget bias 1", "LSTM，遗忘门偏置 1"),
@@ -43,10 +44,27 @@ def recall_by_distance() -> Drawing:
         title=Message("Copy a row of letters: five models of one size", "抄写一串字母：五个同样大小的模型"),
         blocks=(_curves(shares, Message("right letters, %", "抄对的字母，%"), log_x=False),),
         caption=Message(
-            f"Each model has about 85,000 parameters and was trained for {found['steps']} steps on the same texts of "
-            "2 to 24 letters. From a letter to its copy there are as many words as the text has letters.",
-            f"每个模型约 8.5 万参数，在同样的文本（2 到 24 个字母）上训练 {found['steps']} 步。"
-            "文本有几个字母，从一个字母到它的抄写就隔几个词元。",
+            f"Each model has about 85,000 parameters and its own learning rate, and was trained for {found['steps']:,} "
+            f"steps on the same texts of 2 to 24 letters; the mean of {len(found['seeds'])} seeds. From a letter to "
+            "its copy there are as many words as the text has letters.",
+            f"每个模型约 8.5 万参数，学习率各自选定，在同样的文本（2 到 24 个字母）上训练 {found['steps']:,} 步，"
+            f"取 {len(found['seeds'])} 个随机种子的平均。文本有几个字母，从一个字母到它的抄写就隔几个词元。",
+        ),
+    )
+
+
+def loss_by_step() -> Drawing:
+    """Validation loss of five translators by training step."""
+    found = measured("rnn")["translation"]["multi30k-en-de, small"]
+    losses = {name: each["losses"] for name, each in found["models"].items()}
+    return Drawing(
+        title=Message("English to German: five translators of one size", "英译德：五个同样大小的翻译模型"),
+        blocks=(_curves(losses, Message("validation loss", "验证损失"), x_label=STEPS, log_x=False),),
+        caption=Message(
+            "Multi30k, about a million parameters each, the same data in the same order, each with its own learning "
+            f"rate; {found['epochs']:g} times through the data, one seed. Lower is better.",
+            "Multi30k 数据集。每个模型约 100 万参数，数据和顺序都相同，学习率各自选定；"
+            f"数据过了 {found['epochs']:g} 遍，一个随机种子。越低越好。",
         ),
     )
 
@@ -88,6 +106,7 @@ def _curves(
     table: Mapping[str, Mapping[str, Any]],
     y_label: Label,
     *,
+    x_label: Label = LENGTH,
     log_x: bool = True,
     log_y: bool = False,
     least: float = 0.0,
@@ -96,12 +115,13 @@ def _curves(
     x = np.array([float(at) for at in next(iter(table.values()))])
     values = {name: np.array(list(row.values()), dtype=float) for name, row in table.items()}
     series = {NAMES.get(name, name): np.where(row < least, 0, row) for name, row in values.items()}
-    return Curves(x=x, series=series, x_label=LENGTH, y_label=y_label, log_x=log_x, log_y=log_y)
+    return Curves(x=x, series=series, x_label=x_label, y_label=y_label, log_x=log_x, log_y=log_y)
 
 
 DRAWINGS = {
     "gradient-by-distance": gradient_by_distance,
     "recall-by-distance": recall_by_distance,
+    "loss-by-step": loss_by_step,
     "time-by-length": time_by_length,
     "kept-by-length": kept_by_length,
 }

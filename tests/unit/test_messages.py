@@ -38,7 +38,10 @@ def test_both_languages_have_the_same_placeholders() -> None:
 
 def test_placeholder_names_are_not_reserved() -> None:
     reserved = {"", "key", "self", "lang"}  # no name at all, or an argument of RegardError or say
-    check_all(lambda message: "; ".join(sorted({name for name, _, _ in fields(message.en)} & reserved)))
+    # Texts of the explorer are filled by its scripts.
+    own = {name: message for name, message in CATALOGUE.items() if not name.startswith("explorer-")}
+    found = {name: {field for field, _, _ in fields(message.en)} & reserved for name, message in own.items()}
+    assert not {name: names for name, names in found.items() if names}
 
 
 def test_no_language_is_missing_or_copied() -> None:
@@ -96,6 +99,15 @@ def keys_in_source() -> tuple[set[str], list[re.Pattern[str]], dict[str, str]]:
     return strings, patterns, used
 
 
+def keys_in_front_end() -> tuple[set[str], set[str]]:
+    """Keys in the scripts of the explorer, which leave out their prefix: strings, and starts of template strings."""
+    folder = SOURCE / "regard" / "views" / "explorer" / "front"
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
+    whole = re.findall(r"""["'`]([a-z0-9-]+)["'`]""", text)
+    starts = re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*-)\$\{", text)
+    return {f"explorer-{key}" for key in whole}, {f"explorer-{key}" for key in starts}
+
+
 def test_every_key_in_the_source_has_a_message() -> None:
     _, _, used = keys_in_source()
     assert not {key: where for key, where in used.items() if key not in CATALOGUE}
@@ -103,6 +115,9 @@ def test_every_key_in_the_source_has_a_message() -> None:
 
 def test_every_message_is_used() -> None:
     strings, patterns, _ = keys_in_source()
+    in_front, beginnings = keys_in_front_end()
+    strings |= in_front
+    patterns += [re.compile(rf"{re.escape(start)}[a-z0-9-]+") for start in beginnings]
     unused = [key for key in CATALOGUE if key not in strings and not any(p.fullmatch(key) for p in patterns)]
     assert not unused, f"no code uses: {unused}"
 

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from regard.cli.head_choice import record_as_json, save_files
+from regard.cli.head_choice import record_as_json, save_files, save_svg
 from regard.cli.number_options import is_count
 from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
@@ -28,6 +28,7 @@ def see_handmade(
     save: "Path | None",
     html: "Path | None",
     png: "Path | None",
+    svg: "Path | None" = None,
 ) -> None:
     """Run the layer on the words of the text, and show or save the attention of each head."""
     from regard.language.handmade import HEADS, run_layer
@@ -41,6 +42,8 @@ def see_handmade(
         raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
     if len(words) > MOST_WORDS:
         raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
+    if svg is not None and len(heads) != 1:
+        raise ArgumentError("see-svg-one")
     print_message(say("see-handmade"))
     trace = run_layer(words).trace
     save_files(trace, save, html)
@@ -49,11 +52,13 @@ def see_handmade(
 
         save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
         print_message(say("saved", file=png))
+    if svg is not None:
+        save_svg(trace[0], heads[0], svg)
     if as_json:
         names = [HEADS[number] for number in heads]
         records = [record_as_json(record, 0, names, record.weights()[0, heads]) for record in trace]
         write_json({"model": NAME, "text": text, "output": None, "records": records})
-    if as_json or png is not None:
+    if as_json or png is not None or svg is not None:
         return
     # Without --head an overview, all heads side by side; with it, each in full under its own line.
     for number in heads:

@@ -109,6 +109,18 @@ def save_files(trace: "Trace", save: "Path | None", html: "Path | None") -> None
         print_message(say("saved", file=html))
 
 
+def save_svg(record: "Record", head: int, path: "Path") -> None:
+    """Save one head as an SVG that fits a column of a paper; needs no matplotlib."""
+    from regard.files.output import write_output
+    from regard.messages import language
+    from regard.views.explorer.still import still
+    from regard.views.picture import merged_or_cut, picture
+
+    drawn, sample = merged_or_cut(record, 0, None)
+    write_output(path, still(picture(drawn, head, sample), language()).encode())
+    print_message(say("saved", file=path))
+
+
 def _number(option: str, text: str, count: int) -> int:
     if int(text) >= count:
         raise ArgumentError("see-number", option=option, found=text, last=count - 1)

@@ -9,12 +9,12 @@ import typer
 
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import see_handmade
-from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files
+from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files, save_svg
 from regard.cli.input_notes import load_model, notes_as_json, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.streams import given_text, hint_at_file, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.files.output import PAGES, PICTURES, TRACE, check_target, extension_of
+from regard.files.output import PAGES, PICTURES, TRACE, VECTOR, check_target, extension_of
 from regard.messages import say
 from regard.printable import one_line
 
@@ -46,9 +46,10 @@ def see(
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="metavar-file", help="help-see-html")] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="metavar-file", help="help-see-png")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="metavar-file", help="help-see-svg")] = None,
 ) -> None:
     columns = None if width is None else _columns(width)
-    for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES)):
+    for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES), (svg, (VECTOR,))):
         if file is not None:
             extension_of(file, *endings)
             check_target(file)
@@ -61,7 +62,7 @@ def see(
             raise ArgumentError("see-handmade-silence")
         given = given_text(text)
         sentence = say("see-sentence") if given is None else given
-        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png)
+        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png, svg=svg)
         return
     options = HeadOptions(kind, layer, head)
     options.check()
@@ -71,15 +72,19 @@ def see(
     chosen = choose(seen.trace, options)
     if silence and (chosen.heads is None or len(chosen.heads) * len(chosen.records) != 1):
         raise ArgumentError("see-silence-one")
+    if svg is not None and (chosen.mean or chosen.heads is None or len(chosen.heads) * len(chosen.records) != 1):
+        raise ArgumentError("see-svg-one")
     save_files(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
         print_message(say("saved", file=png))
+    if svg is not None and chosen.heads is not None:
+        save_svg(chosen.records[0], chosen.heads[0], svg)
     if as_json:
         write_json(_as_json(reader, seen, chosen) | (_silenced_as_json(reader, seen, chosen) if silence else {}))
         return
     put(first_line(reader, seen))
-    if png is None:
+    if png is None and svg is None:
         named = bool(reader.settings.alignment_heads)
         _show(chosen, columns, None if options == HeadOptions() else ALL, named=named)
         if silence:

@@ -17,6 +17,7 @@ from regard.messages import Listed
 
 TRACE = ".safetensors"
 PICTURES = (".png", ".svg", ".pdf")
+VECTOR = ".svg"
 """Extensions of the pictures that matplotlib writes."""
 PAGES = (".html", ".htm")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

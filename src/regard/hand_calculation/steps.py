@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from regard.axes import Shape
-from regard.errors import UnknownNameError
+from regard.errors import MissingPackageError, UnknownNameError
 from regard.hand_calculation.calculation import Calculation
 from regard.hand_calculation.explanations import details
 from regard.hand_calculation.number_format import grid, spell
@@ -88,6 +88,11 @@ class Steps(Sequence[Step]):
         self._steps = tuple(_steps(calculation))
 
     @property
+    def calculation(self) -> Calculation:
+        """All arrays of the calculation."""
+        return self._calculation
+
+    @property
     def weights(self) -> np.ndarray:
         """T S, float64."""
         return self._calculation.weights
@@ -109,6 +114,19 @@ class Steps(Sequence[Step]):
     def code(self, lang: Language | None = None) -> str:
         """The calculation as self-contained NumPy code with bit-identical results."""
         return script(self._calculation, lang)
+
+    def widget(self, lang: Language | None = None) -> Any:
+        """The calculation step by step in a notebook. Needs `pip install 'regard[notebook]'`."""
+        from regard.views.explorer.calculated import calculation_widget
+
+        return calculation_widget(self, lang)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """In a notebook: the same panel; its text where anywidget is not installed."""
+        try:
+            return self.widget()._repr_mimebundle_(**options)
+        except MissingPackageError:
+            return {"text/plain": self.text()}, {}
 
     def to_dict(self, lang: Language | None = None) -> dict[str, Any]:
         """All steps as JSON values; non-finite numbers are the strings "inf", "-inf" and "nan"."""

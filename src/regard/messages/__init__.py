@@ -31,7 +31,6 @@ MODULES = (
     "language_models",
     "learning",
     "models",
-    "page",
     "runs",
     "sandbox",
     "text_files",

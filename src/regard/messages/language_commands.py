@@ -81,13 +81,22 @@ MESSAGES: dict[str, Message] = {
         zh="同时把所有层和头的记录保存为 safetensors 文件，可用 regard.read_trace 读取",
     ),
     "help-see-html": Message(
-        en="also save all layers and heads as one HTML page for a browser",
-        zh="同时把所有层和头保存为一个 HTML 网页，可用浏览器打开",
+        en="also save the explorer of all layers and heads as one HTML file for a browser",
+        zh="同时把所有层和头保存为一个可交互的 HTML 文件，用浏览器打开",
     ),
     "help-see-png": Message(
         en="save the chosen layers and heads as a PNG file instead, or as SVG or PDF by its ending; by default "
         "the head that would be printed (needs matplotlib)",
         zh="改为把选中的层和头保存为 PNG 图片，或按扩展名保存为 SVG、PDF；默认为终端显示的那个头（需要 matplotlib）",
+    ),
+    "help-see-svg": Message(
+        en="save one head as an SVG that fits a column of a paper instead; by default the head that would be printed "
+        "(needs no matplotlib)",
+        zh="改为把一个头保存为适合论文单栏宽度的 SVG；默认为终端显示的那个头（不需要 matplotlib）",
+    ),
+    "see-svg-one": Message(
+        en="--svg draws one head; choose it with --layer and --head, or use --png for several",
+        zh="--svg 只画一个头；请用 --layer 和 --head 选定，要画多个请用 --png",
     ),
     "see-best-cross": Message(
         en="decoder layer {layer}, head {head}: the head that best aligns what is written with the text",

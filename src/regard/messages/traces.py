@@ -142,12 +142,6 @@ MESSAGES: dict[str, Message] = {
         zh="{rows} 行 × {cols} 列在宽 {width} 列的终端里画不下，这里最多 {high} × {wide}；"
         "请缩小 rows= 和 cols=，加大 width=，或改用 trace.plot()、trace.html()",
     ),
-    "part-page": Message(
-        en="{heads} heads of {rows} rows × {cols} cols are too much for one page, which holds {most} × {most} of each; "
-        "choose one layer=, or give a smaller rows= and cols=",
-        zh="{heads} 个头，各 {rows} 行 × {cols} 列，一个网页放不下：每个头最多 {most} × {most}；"
-        "请用 layer= 选一层，或缩小 rows= 和 cols=",
-    ),
     "part-merged": Message(
         en="merge={merge!r} does not go with rows= and cols=, which count tokens; merge first and cut then: "
         "trace.merged({merge!r}).show(rows=...)",
@@ -362,4 +356,54 @@ MESSAGES: dict[str, Message] = {
         "the transpose of nn.Linear's weight",
         zh="形状为 {found} 的 W_o 与 {H} 个宽 {Ev} 的头不符；应为 ({wanted}, d_model)，即 nn.Linear 权重的转置",
     ),
+    # --- pictures ---
+    "image-grid": Message(
+        en="a grid of {rows} × {cols} has {patches} patches, from position {first} on; there are {length} {side}. "
+        "Give the grid and first= that fit",
+        zh="{rows} × {cols} 的网格有 {patches} 个图块，从位置 {first} 开始；而 {side} 只有 {length} 个。"
+        "请改正 grid 和 first=",
+    ),
+    "image-grid-form": Message(
+        en="grid= takes the rows and columns of patches, such as (14, 14); found {found!r}",
+        zh="grid= 应为图块的行数和列数，例如 (14, 14)；现在是 {found!r}",
+    ),
+    "image-first": Message(
+        en="first= is the position of the first patch, a whole number from 0 on; found {found!r}",
+        zh="first= 是第一个图块的位置，应为不小于 0 的整数；现在是 {found!r}",
+    ),
+    "image-pixels": Message(
+        en="a picture is an array (height, width, 3), bytes or floats from 0 to 1, or the bytes of a PNG file; "
+        "found {found}",
+        zh="图片应为 (高, 宽, 3) 的数组（字节，或 0 到 1 的浮点数），或 PNG 文件的字节；现在是 {found}",
+    ),
+    # --- comparison of two traces ---
+    "compare-trace": Message(
+        en="compare needs another Trace; found {found}",
+        zh="compare 需要另一个 Trace；现在是 {found}",
+    ),
+    "compare-heads": Message(
+        en="traces are compared layer by layer and head by head: this one has {left} layers × heads, the other {right}",
+        zh="两个 Trace 要逐层逐头比较：这一个是 {left}（层 × 头），另一个是 {right}",
+    ),
+    "compare-tokens": Message(
+        en="{name!r} has {left} {side} in one trace and {right} in the other; give both their tokens, by which they "
+        "are aligned: record.with_tokens(…)",
+        zh="{name!r} 在两个 Trace 中的 {side} 数不同（{left} 和 {right}）；"
+        "请给出两边的词元以便对齐：record.with_tokens(…)",
+    ),
+    "compare-too-large": Message(
+        en="{name!r} has {T} × {S} weights per head, too many to compare one by one; compare parts of shorter texts",
+        zh="{name!r} 每个头有 {T} × {S} 个权重，太多，无法逐个比较；请比较较短的文本",
+    ),
+    "compare-layer": Message(en="layer", zh="层"),
+    "compare-head": Message(en="head", zh="头"),
+    "compare-distance": Message(en="distance", zh="距离"),
+    "compare-largest": Message(en="largest change", zh="最大变化"),
+    "compare-where": Message(en="where", zh="位置"),
+    "compare-scale": Message(
+        en="distance: Jensen–Shannon, 0 equal, 1 nothing in common; largest change: the other trace minus this one",
+        zh="距离：Jensen–Shannon 距离，0 为相同，1 为毫无重合；最大变化：另一个减去这一个",
+    ),
+    "compare-side-0": Message(en="first", zh="第一个"),
+    "compare-side-1": Message(en="second", zh="第二个"),
 }

@@ -32,6 +32,7 @@ from regard.memory import format_bytes
 from regard.records import CHECK_MEMORY_FROM, Record
 from regard.statistics_table import STATISTICS
 from regard.trace.compression import Packer
+from regard.trace.image_file import image_entry
 from regard.trace.mask_file import mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
 
@@ -144,6 +145,8 @@ def _json_entry(
     arrays |= {} if record.ids is None else {"ids": record.ids}
     if record.padding is not None:
         arrays |= {"text.queries": record.padding.queries, "text.keys": record.padding.keys}
+    picture, picture_arrays = image_entry(record.image)
+    arrays |= picture_arrays
     kept, kept_arrays = _kept(record) if qk else (None, {})
     arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
     same = _duplicates(arrays)
@@ -169,6 +172,7 @@ def _json_entry(
         **({} if record.prompt is None else {"prompt": record.prompt}),
         **({"fused": True} if record.fused else {}),
         **({"rest": record.rest} if record.rest else {}),
+        **({} if picture is None else {"image": picture}),
     }
 
 

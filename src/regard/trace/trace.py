@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files.output import PAGES, extension_of
+from regard.images import Side
 from regard.messages import Language, Listed
 from regard.printable import printable
 from regard.records import Kind, Record, See
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from regard.trace.comparison import Comparison
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
@@ -197,6 +199,15 @@ class Trace:
         """One sample with its tokens merged into "characters" or "words": keys summed, queries averaged."""
         return self._part(merged(record, by, sample) for record in self)
 
+    def with_image(
+        self, pixels: Any, grid: tuple[int, int], *, first: int = 0, side: Side = "keys", name: str = ""
+    ) -> "Trace":
+        """A Trace whose records bring the picture that the model read; arguments as for `Record.with_image`.
+
+        Trace.from_weights(weights).with_image(photo, grid=(14, 14), first=1)
+        """
+        return self._part(record.with_image(pixels, grid, first=first, side=side, name=name) for record in self)
+
     # --- measures ----------------------------------------------------------------------------------------
 
     def heads(self, queries: int | None = 2048) -> "Heads":
@@ -235,6 +246,16 @@ class Trace:
         from regard.trace.measures.per_head import value_weighted
 
         return self._part(value_weighted(record) for record in self)
+
+    def compare(self, other: "Trace", sample: int = 0) -> "Comparison":
+        """How far each head's attention differs in another Trace, aligned by tokens; prints as a table.
+
+        Two texts, two models, or two checkpoints of one: with the same number of records and heads.
+        `compare(other).html("difference.html")` and `.widget()` show both sides and their difference.
+        """
+        from regard.trace.comparison import Comparison
+
+        return Comparison(self, other, sample)
 
     def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
         """What to draw: for "mean", the only head of records that hold the mean."""
@@ -322,11 +343,12 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Write one self-contained HTML page: all layers and heads of a sample, or one layer.
+        """Write the explorer as one self-contained HTML file: all layers and heads of a sample, or one layer.
 
-        `rows` and `cols` as for `show`: the exact weights of that part of the text.
+        The file loads nothing and works offline, at most 5 MB for a layer of 12 heads at any length: of a long text it
+        holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`.
         """
-        from regard.views.page import write_page
+        from regard.views.explorer.page import write_page
 
         extension_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge, rows, cols)

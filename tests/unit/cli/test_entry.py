@@ -102,7 +102,7 @@ def test_an_unknown_language_is_refused(run: Run, arguments: list[str]) -> None:
         ),
         (["explain", "--cusal"], "there is no option --cusal; did you mean --causal?"),
         (["see", "--jsno"], "did you mean --json?"),
-        (["see", "--svg", "x.svg", "hi"], "there is no option --svg; did you mean --png FILE.svg?"),
+        (["see", "--pdf", "x.pdf", "hi"], "there is no option --pdf; did you mean --png FILE.pdf?"),
         (["plot", "--pdf=x.pdf", "run"], "did you mean --png FILE.pdf?"),
         (["train", "--svg", "x.svg"], "there is no option --svg (see"),
         (["see", "--lnag", "zh"], "did you mean --lang?"),

@@ -18,6 +18,7 @@ from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
 from regard.language import LanguageModel, load
 from regard.views.opening_head import opening_head
+from stored_pages import overview_in
 
 pytestmark = pytest.mark.usefixtures("bundled")
 
@@ -154,7 +155,7 @@ def test_every_view_opens_with_the_same_head(run: Run, bundled: Path, tmp_path: 
     assert re.search(rf"layer {record['layer']}, head {head}: ", out)
     assert f"{record['name']} · " in out
     assert f"head {head} of " in out
-    data = json.loads(present(re.search(r'id="data">(.*?)</script>', (tmp_path / "p.html").read_text("utf-8")))[1])
+    data = overview_in(tmp_path / "p.html")
     place, opened = data["open"]
     assert (data["records"][place]["name"], opened) == (record["name"], head)
     back = read_trace(tmp_path / "t.safetensors")
@@ -225,7 +226,7 @@ def test_a_page_is_saved_in_addition_to_the_output(run: Run, tmp_path: Path, mod
     code, out, err = run("see", "--model", model, "--html", str(page), "I love you")
     assert (code, out) == (0, shown.out)
     assert f"saved {page}\n" in err
-    assert "love" in page.read_text(encoding="utf-8")
+    assert any("love" in labels for labels in overview_in(page)["labels"])
 
 
 def test_the_folder_of_a_run_uses_its_model(run: Run, tmp_path: Path) -> None:
@@ -336,3 +337,24 @@ def test_silence_needs_one_head(run: Run, options: list[str]) -> None:
     code, _, err = run("see", "--silence", *options, "I love you")
     assert code == 2
     assert "--silence needs" in err
+
+
+@pytest.mark.parametrize("options", [[], ["--model", "handmade", "--head", "0"]])
+def test_svg_of_one_head_has_its_tokens(run: Run, tmp_path: Path, options: list[str]) -> None:
+    path = tmp_path / "head.svg"
+    finished = run("see", "I love you", "--svg", str(path), *options)
+    assert finished.code == 0
+    assert f"saved {path}" in finished.err
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<svg ")
+    assert ">love<" in text
+
+
+@pytest.mark.parametrize("options", [["--head", "all"], ["--model", "handmade"]])
+def test_svg_of_several_heads_is_refused_before_anything_is_written(
+    run: Run, tmp_path: Path, options: list[str]
+) -> None:
+    finished = run("see", "I love you", "--svg", str(tmp_path / "h.svg"), "--html", str(tmp_path / "h.html"), *options)
+    assert finished.code == 2
+    assert "--svg draws one head" in finished.err
+    assert list(tmp_path.iterdir()) == []

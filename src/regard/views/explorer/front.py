@@ -17,7 +17,9 @@ _DECLARED = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*\n", re.DOTALL | re.MULTILINE)
-_EMPTY = re.compile(r"^[ \t]*\n", re.MULTILINE)
+_INDENTATION = re.compile(r"^\s+", re.MULTILINE)
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STYLE_SPACE = re.compile(r"\s*([{};,])\s*|(?<=[\w-]):\s+")
 _OTHER = re.compile(r"^(?:import\b|export\s*[{*]).*", re.MULTILINE)
 
 
@@ -39,17 +41,22 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
         if left := _OTHER.search(bare):
             raise FrontError(f"{module}: cannot join {left[0]!r}")
         bare = _EXPORT.sub("", bare)
-        parts.append(f"// --- {module}\n{_without_comments(bare).strip()}\n")
+        parts.append(f"// --- {module}\n{_shipped(bare, module).strip()}\n")
     return "\n".join(parts)
 
 
-def _without_comments(text: str) -> str:
-    """The module without JSDoc, lines of comments and empty lines, which are for its readers.
+def _shipped(text: str, module: str = "") -> str:
+    """The module without JSDoc, lines of comments, empty lines and indentation, which are for its readers.
 
-    >>> _without_comments('/** One. */\\nconst a = /** @type {any} */ (1);\\n\\n// Two.\\nconst b = "//";\\n')
-    'const a = (1);\\nconst b = "//";\\n'
+    Indentation inside of a template literal would matter, so none may span several lines.
+
+    >>> _shipped('/** One. */\\nif (a) {\\n  b = /** @type {any} */ (1);\\n}\\n\\n// Two.\\nconst c = "//";\\n')
+    'if (a) {\\nb = (1);\\n}\\nconst c = "//";\\n'
     """
-    return _EMPTY.sub("", _COMMENT.sub("", text))
+    bare = _INDENTATION.sub("", _COMMENT.sub("", text))
+    if long := next((line for line in bare.splitlines() if line.count("`") % 2), None):
+        raise FrontError(f"{module}: a template literal spans lines: {long}")
+    return bare
 
 
 def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:
@@ -76,7 +83,8 @@ def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:
 
 def style(folder: Traversable = FOLDER) -> str:
     """The style sheet. All rules apply inside of what `mount` draws only."""
-    return _read(folder, "explorer.css")
+    bare = _STYLE_COMMENT.sub("", _read(folder, "explorer.css"))
+    return _STYLE_SPACE.sub(lambda found: found[1] or ":", bare).replace("}", "}\n").strip()
 
 
 def template(folder: Traversable = FOLDER) -> str:

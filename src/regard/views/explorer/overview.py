@@ -3,6 +3,7 @@
 Nothing here computes more than `MOST_WEIGHTS` exact weights: a text of a million tokens has an overview too.
 """
 
+import base64
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from regard.trace.trace import Trace
 from regard.views import caption
 from regard.views.colours import diverging, nan_colour, viridis
 from regard.views.exact_part import ExactPart
+from regard.views.explorer.still import png
 from regard.views.explorer.zoom import Cells
 from regard.views.labels import cut, printable_label, readable
 from regard.views.picture import Picture, first_share, picture, share_of_no_key
@@ -259,6 +261,24 @@ def colours() -> dict[str, Any]:
 def pictures_of(record: Record, sample: int) -> list[Picture]:
     """All heads of a sample."""
     return [picture(record, head, sample) for head in range(record.shape[1])]
+
+
+def image_entry(record: Record) -> dict[str, Any] | None:
+    """The picture of a record as a data URL, with the grid of its patches; None without one."""
+    image = record.image
+    if image is None:
+        return None
+    data = image.pixels if isinstance(image.pixels, bytes) else png(image.pixels)
+    width, height = image.size
+    return {
+        "width": width,
+        "height": height,
+        "data": f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
+        "grid": list(image.grid),
+        "first": image.first,
+        "side": image.side,
+        "name": label(image.name),
+    }
 
 
 def words() -> dict[Language, dict[str, str]]:

@@ -103,7 +103,7 @@ class TraceSource:
                 "samples": record.shape[0],
                 "measures": shown.measures_of(record, at, found[number]),
                 "can": self.abilities(number),
-                "image": None,
+                "image": shown.image_entry(self.whole(number)),
                 "beam": None,
             }
             entries.append(entry)

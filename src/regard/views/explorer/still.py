@@ -27,8 +27,8 @@ MOST_CELLS = 256
 SIDE, SMALLEST_CELL, LARGEST_CELL = 336, 9, 36
 """Pixels of the map's longer side, and of a cell with a label. A column of a paper is about 336 pixels wide."""
 MASKED = "#e8e8e8"
-_LABEL, _LETTER, _LEGEND = 18, 6.2, 16
-"""Columns of the longest label, pixels of one column of text, and the height of the legend."""
+_LABEL, _LETTER, _LEGEND, _LEGEND_WIDE = 18, 6.2, 16, 200.0
+"""Columns of the longest label, pixels of one column of text, and the height and width of the legend."""
 
 
 def still(drawn: Picture, lang: Language) -> str:
@@ -41,7 +41,7 @@ def still(drawn: Picture, lang: Language) -> str:
     rows, cols = (_labels(tokens) if named else None for tokens in (drawn.row_labels, drawn.keys))
     left = 8 + _width(rows)
     top = 30 + _width(cols)
-    wide, high = max(left + C * size + 8, 240), top + R * size + 8 + _LEGEND + 22
+    wide, high = left + max(C * size, _LEGEND_WIDE) + 16, top + R * size + 8 + _LEGEND + 22
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" '
         f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img" font-family="{escape(FONTS)}" font-size="10">',
@@ -113,7 +113,7 @@ def _pixels(cells: np.ndarray, scale: Scale) -> np.ndarray:
 
 def _legend(scale: Scale, left: float, top: float) -> list[str]:
     """A bar of the colours with round weights below it."""
-    steps, wide = 64, 200.0
+    steps, wide = 64, _LEGEND_WIDE
     lines = []
     for step in range(steps):
         red, green, blue = viridis(step / (steps - 1)).rgb

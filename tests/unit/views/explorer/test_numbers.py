@@ -114,8 +114,8 @@ def test_a_file_stores_all_queries_of_a_head(options: dict[str, Any]) -> None:
 def test_tensors_give_the_same_numbers() -> None:
     torch = pytest.importorskip("torch")
     record, arrays = recorded(5, 5, mask=Mask.causal())
-    tensors = (torch.from_numpy(array[None]) for array in arrays)
-    theirs = regard.attend(*tensors, mask=Mask.causal(), see=See(qk=True, v=True))[1]
+    q, k, v = (torch.from_numpy(array[None]) for array in arrays)
+    theirs = regard.attend(q, k, v, mask=Mask.causal(), see=See(qk=True, v=True))[1]
     one, other = explained(record, 0, 1, 3), explained(theirs, 0, 1, 3)
     for name, values in one.arrays.items():
         np.testing.assert_allclose(other.arrays[name], values, rtol=1e-12)

@@ -101,10 +101,9 @@ def test_weights_from_tensors_give_the_same_cells() -> None:
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 1, 4, 30, 8), dtype=np.float32)
     for mask in (None, Mask.causal(), Mask.from_keep(np.array([[0] * 3 + [1] * 27]))):
-        ours, theirs = (
-            regard.attend(*arrays, mask=mask, see=See(map=4, qk=True))[1]
-            for arrays in ((q, k, k), tuple(map(torch.from_numpy, (q, k, k))))
-        )
+        see = See(map=4, qk=True)
+        ours = regard.attend(q, k, k, mask=mask, see=see)[1]
+        theirs = regard.attend(torch.from_numpy(q), torch.from_numpy(k), torch.from_numpy(k), mask=mask, see=see)[1]
         one, other = (
             pooled_rectangle(record, 0, 2, slice(5, 29), slice(3, 30), (5, 6)).cells for record in (ours, theirs)
         )

@@ -83,6 +83,8 @@ interface Overview {
   open: [number, number];
   texts: [string, string] | null;
   title: string | null;
+  /** The depth to open at, where it is not the head. */
+  depth?: Depth;
   labels: string[][];
   colours: { sequential: RGB[]; diverging: RGB[]; nan: RGB };
   records: Attention[];

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browsing import settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import TEXT, wide_head
@@ -46,7 +47,7 @@ def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
         open_explorer(page, made_up, depth="head", view="compare", head=0)
         assert page.locator(f"{PANEL} figure").count() == 2
         page.click("text=Difference")
-        page.wait_for_timeout(80)
+        settled(page)
         assert page.locator(f"{PANEL} figure").count() == 1
         assert page.inner_text(f"{PANEL} figcaption") == "head 1 minus head 0"
         assert page.locator(f"{PANEL} .compare-gradient").is_visible()
@@ -109,3 +110,18 @@ def test_two_traces_are_compared_by_aligned_tokens(chromium: Browser) -> None:
         assert listed(page) == ["-0.250 see | saw → I"]
         assert page.inner_text(f"{PANEL} figcaption") == "after minus before"
         assert page.locator(f"{PANEL} .compare-with").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["side", "difference"])
+def test_labels_stand_beside_their_rows_on_a_narrow_screen(chromium: Browser, kind: str) -> None:
+    made_up, _ = wide_head()
+    with browser_page(chromium, 320, 700) as page:
+        open_explorer(page, made_up, depth="head", view="compare", head=0, compareAs=kind)
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        rows, cells = (
+            page.locator(f"{PANEL} {name}").first.bounding_box() for name in (".compare-rows", ".compare-map")
+        )
+        assert rows is not None
+        assert cells is not None
+        assert rows["y"] == pytest.approx(cells["y"], abs=1)
+        assert rows["height"] == pytest.approx(cells["height"], abs=1)

@@ -1,6 +1,7 @@
 """The generation panel in a browser: the slider, candidates, beams and the alignment with a source text."""
 
 import pytest
+from browsing import settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import ALIGNED, SOURCE, TARGET, continuation, translation
@@ -24,11 +25,11 @@ def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None
         assert current(page) == TARGET[1]
         page.locator(f"{PANEL} input[type=range]").focus()
         page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(80)
+        settled(page)
         assert current(page) == TARGET[2]
         assert page.inner_text(f"{PANEL} output") == say("explorer-generation-place", lang, at=2, count=5)
         page.keyboard.press("End")
-        page.wait_for_timeout(80)
+        settled(page)
         assert current(page) == TARGET[5]
         assert page.evaluate("view.state.get().query") == 4  # the row that wrote the last token
 
@@ -49,7 +50,7 @@ def test_the_selected_row_of_the_map_is_the_written_token(chromium: Browser) -> 
     with browser_page(chromium) as page:
         open_explorer(page, continuation(), depth="head")
         page.evaluate("view.update({ query: 2, key: 0 })")
-        page.wait_for_timeout(80)
+        settled(page)
         assert current(page) == "time"
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from browsing import settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import GRID, READ, picture
@@ -32,7 +33,7 @@ def test_a_word_lights_the_patches_it_attends_to(chromium: Browser, lang: Langua
         open_explorer(page, picture(), depth="head", lang=lang)
         for word, weights in enumerate(READ):
             page.hover(f"{PANEL} .image-words button >> nth={word}")
-            page.wait_for_timeout(30)
+            settled(page)
             assert order(page)[0] == int(np.argmax(weights))
             name = ["tree", "sun"][word]
             share = f"{100 * weights.sum():.1f}"
@@ -49,7 +50,7 @@ def test_a_patch_lists_the_words_that_attend_there(chromium: Browser) -> None:
         assert box["width"] / box["height"] == pytest.approx(90 / 60, rel=0.02)
         rows, cols = GRID
         page.mouse.move(box["x"] + box["width"] * 2.5 / cols, box["y"] + box["height"] * 0.5 / rows)
-        page.wait_for_timeout(30)
+        settled(page)
         listed = [text.split() for text in page.locator(f"{PANEL} .bar-list li").all_inner_texts()]
         assert listed == [["sun", "0.900"], ["tree", "0.100"]]
 
@@ -75,5 +76,5 @@ def test_the_selected_query_lights_the_picture(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, picture(), depth="head", query=0, key=0)
         page.evaluate("view.update({ query: 1 })")
-        page.wait_for_timeout(60)
+        settled(page)
         assert order(page)[0] == 2

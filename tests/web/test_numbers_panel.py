@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from browsing import settled
 from playwright.sync_api import Browser, Page
 
 import regard
@@ -67,7 +68,7 @@ def test_space_walks_through_the_calculation_of_explain(chromium: Browser, lang:
         titles = [heading(page)]
         for _ in range(20):
             page.keyboard.press("Space")
-            page.wait_for_timeout(40)
+            settled(page)
             if heading(page) != titles[-1]:
                 titles.append(heading(page))
         assert len(titles) == 11
@@ -81,7 +82,7 @@ def test_space_walks_through_the_calculation_of_explain(chromium: Browser, lang:
         assert total(page, "powers") == [spell(float(steps["sums"].values[query, 0]))]
         assert total(page, "weighted") == [spell(x) for x in steps.output[query]]
         page.keyboard.press("Shift+Space")
-        page.wait_for_timeout(40)
+        settled(page)
         assert heading(page) == titles[-2]
 
 
@@ -91,11 +92,11 @@ def test_columns_appear_with_their_step(chromium: Browser) -> None:
         visible = f"{PANEL} thead th:visible"
         assert page.locator(visible).count() == 2
         page.click("text=Next step")
-        page.wait_for_timeout(50)
+        settled(page)
         assert page.locator(visible).all_inner_texts() == ["key", "k", "q × k"]
         assert page.get_by_role("button", name="multiply").get_attribute("aria-current") == "step"
         page.click("text=Back")
-        page.wait_for_timeout(50)
+        settled(page)
         assert page.locator(visible).count() == 2
 
 
@@ -106,7 +107,7 @@ def lit(page: Page) -> set[str]:
 
 
 def test_a_cell_lights_the_cells_it_came_from(chromium: Browser) -> None:
-    with browser_page(chromium) as page:
+    with browser_page(chromium, 1600) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2, numbersStep=9)
         page.hover(f"{PANEL} td[data-column=weights][data-row='1']")
         assert lit(page) == {"powers 1", "powers total"}
@@ -121,7 +122,7 @@ def test_a_cell_lights_the_cells_it_came_from(chromium: Browser) -> None:
 
 
 def test_arrow_keys_move_through_vectors_and_cells(chromium: Browser) -> None:
-    with browser_page(chromium) as page:
+    with browser_page(chromium, 1600) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2, numbersStep=2)
 
         def press(key: str) -> str:
@@ -162,7 +163,7 @@ def test_without_a_clipboard_the_code_is_shown_and_selected(chromium: Browser) -
     with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         page.click("text=Copy as NumPy")
-        page.wait_for_timeout(50)
+        settled(page)
         assert page.inner_text(".numbers-code code").startswith("import numpy as np")
         assert page.evaluate("String(getSelection())").startswith("import numpy as np")
 
@@ -179,7 +180,7 @@ def test_a_wide_head_shows_strips_and_the_numbers_of_one_dimension(chromium: Bro
         expected = f"{spell(c.q[query, at])} · {spell(c.k[top, at])} = {spell(product[at])}"
         assert shown(page.inner_text(".numbers-readout .formula")).replace("(", "").replace(")", "") == expected
         page.evaluate("view.update({ numbersStep: 20 })")
-        page.wait_for_timeout(60)
+        settled(page)
         kept = np.sort(np.argsort(-c.weights[query], kind="stable")[:12])
         assert column(page, "weights") == [[spell(x)] for x in c.weights[query, kept]]
         assert total(page, "powers") == [spell(float(c.sums[query, 0]))]
@@ -221,7 +222,7 @@ def test_the_query_can_be_chosen(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, hand_made(), depth="numbers", query=2)
         page.select_option(f"{PANEL} select", "0")
-        page.wait_for_timeout(100)
+        settled(page)
         assert page.inner_text(f"{PANEL} .query-row th").split() == ["q", WORDS[0]]
 
 

@@ -165,7 +165,7 @@ export function comparePanel(explorer) {
     const side = (/** @type {string} */ name, /** @type {number} */ count, /** @type {(i: number) => string} */ label) => create("div", { class: name, "aria-hidden": "true" },
       ...(count > LABELS ? [] : Array.from({ length: count }, (_, i) => create("span", {}, label(i).replace(/ \(\d+\)$/, "")))));
     const map = create("div", { class: "compare-map", tabindex: 0, role: "img", "aria-label": `${title}. ${say("compare-map")}` }, canvas, create("i", { class: "compare-mark" }));
-    return create("figure", {}, create("figcaption", {}, title), side("compare-cols", C, names.key), side("compare-rows", R, names.query), map);
+    return create("figure", { style: `--cells: ${Math.max(R, C)}` }, create("figcaption", {}, title), side("compare-cols", C, names.key), side("compare-rows", R, names.query), map);
   }
 
   /** @param {[number, number]} to */

@@ -155,8 +155,7 @@ export function numbersPanel(explorer) {
     heading.textContent = say(`numbers-heading-${key}`, values);
     sentence.textContent = say(`numbers-step-${key}`, values);
     setCurrent(startOf(found, id, column), scroll.contains(document.activeElement));
-    const last = scroll.querySelector("td.now");
-    if (last) scroll.scrollLeft = Math.max(0, /** @type {HTMLElement} */ (last).offsetLeft + last.clientWidth - scroll.clientWidth);
+    requestAnimationFrame(() => { scroll.scrollLeft = scroll.scrollWidth; });  // the newest column stands last
     if (drawn >= 0 && drawn !== now) explorer.announce(`${heading.textContent}. ${sentence.textContent} ${readout.textContent}`);
     drawn = now;
   }

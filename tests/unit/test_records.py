@@ -64,7 +64,7 @@ def test_wrong_switch_is_refused(name: str) -> None:
         with pytest.raises(ArgumentError) as caught:
             See(**{name: value})
         assert str(caught.value) == f"See({name}=…) must be True or False; found {value!r}"
-    numpys: dict[str, Any] = {name: np.bool_(True)}
+    numpys: dict[str, Any] = {"qk": True, name: np.bool_(True)}  # v needs q and k
     assert getattr(See(**numpys), name)
 
 

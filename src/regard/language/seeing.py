@@ -20,11 +20,14 @@ from regard.records import Attend, Kind, See
 from regard.reference import log_sum_exp
 from regard.trace import Trace
 from regard.trace.recorder import Recorder
+from regard.trace.trace import Candidates
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
 
 
+LIKELIEST = 5
+"""The number of likeliest tokens that a Trace keeps for every row."""
 CANDIDATES = 8
 """The number of heads that are silenced, each in its own run: those with the highest scores."""
 
@@ -185,10 +188,10 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
         notes = input_notes(model, given, None)
     assert model.special.start is not None  # checked by `load`
     ids = [model.special.start, *written]
-    _run(model, recorder, ids, source)
+    logits = _run(model, recorder, ids, source)
     after = [*labels(model, written), tokenizer.pieces(model.special.ends[:1])[0] if ended else ""]
     trace = recorder.label(labels(model, ids), labels(model, source), after)
-    trace.texts = text, output
+    trace.texts, trace.candidates = (text, output), _candidates(model, logits)
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
     seen.notes, seen.ids = notes, (ids, source)
     return seen
@@ -214,10 +217,11 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
         written = tokenizer.encode(output)
         check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
     ids = [*before, *written]
-    _run(model, recorder, ids)
+    logits = _run(model, recorder, ids)
     # In the prompt only the last query writes a token: the others are followed by given ones.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
+    trace.candidates = _candidates(model, logits)
     seen = Seen(text, output, _with_opening(model, trace, ids))
     seen.ids = (ids,)
     return seen
@@ -250,6 +254,16 @@ def _with_opening(model: "LanguageModel", trace: Trace, *texts: list[int]) -> Tr
     elif "cross" not in kinds and all(record.has_weights for record in records):
         trace.opening = most_effective_head(records, lambda attend: _run(model, attend, *texts))
     return trace
+
+
+def _candidates(model: "LanguageModel", logits: Array) -> tuple[Candidates, ...]:
+    """The likeliest next tokens of every row of the logits, 1 T W."""
+    rows = np.exp(_log_probabilities(logits)[0])
+    best = np.argsort(-rows, axis=-1, kind="stable")[:, :LIKELIEST]
+    return tuple(
+        tuple(zip(labels(model, ids.tolist()), row[ids].tolist(), strict=True))
+        for ids, row in zip(best, rows, strict=True)
+    )
 
 
 def labels(model: "LanguageModel", ids: list[int]) -> list[str]:

@@ -31,6 +31,8 @@ Colour = Literal["truecolor", "256", "none"]
 Layer = int | str | None
 Range = slice | range | None
 """Positions whose exact weights are drawn; None for all of them."""
+Candidates = tuple[tuple[str, float], ...]
+"""Tokens with their probabilities, the likeliest first."""
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
@@ -51,6 +53,8 @@ class Trace:
         """The exact text that was read and the text that was generated, where known: tokens may not show spaces."""
         self.opening: tuple[str, int] | None = None
         """The record name and the head that views show first, where the model's settings name one."""
+        self.candidates: tuple[Candidates, ...] | None = None
+        """The likeliest next tokens of every query of the decoder, with their probabilities, where known; not saved."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
         """Converts ids to tokens, where a tokenizer is known; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
@@ -168,6 +172,7 @@ class Trace:
         """A Trace of other records with the same texts."""
         part = Trace(records)
         part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
+        part.candidates = self.candidates
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":

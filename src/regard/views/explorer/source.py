@@ -26,6 +26,8 @@ from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
 from regard.views.explorer.effects import Effects, edit_of
+from regard.views.explorer.generation import generation_of
+from regard.views.explorer.norms import column_norms
 from regard.views.explorer.numbers import MOST_KEYS, ability, explained
 from regard.views.explorer.zoom import zoomed
 from regard.views.opening_head import layer_titles, opening_head, source_and_target
@@ -122,7 +124,7 @@ class TraceSource:
             "colours": shown.colours(),
             "labels": table.lists,
             "records": entries,
-            "generation": None,
+            "generation": generation_of(self.trace, self._given, self.samples),
             "compare": None,
             "levels": [],
         }
@@ -133,8 +135,12 @@ class TraceSource:
         """The map of one head: cells as half floats, and the number of queries of each row that attend to any key."""
         drawn = self.picture(layer, head)
         R, C = drawn.cells.shape
-        about = {"R": R, "C": C, "high": drawn.high, "wide": drawn.wide}
-        return Answer(about, {"cells": half_floats(drawn.cells), "attending": drawn.attending.astype(np.int32)})
+        about: dict[str, Any] = {"R": R, "C": C, "high": drawn.high, "wide": drawn.wide}
+        arrays = {"cells": half_floats(drawn.cells), "attending": drawn.attending.astype(np.int32)}
+        norms = column_norms(drawn)
+        if norms is not None:
+            about["norms"], arrays["norms"] = norms
+        return Answer(about, arrays)
 
     def rectangle(self, layer: int, head: int, rows: Span, cols: Span, most: Span) -> Answer:
         """A part of one head in at most `most` cells, each an exact mean; `about` says which part and cell size.

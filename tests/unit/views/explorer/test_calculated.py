@@ -30,7 +30,6 @@ def test_the_panel_has_the_numbers_of_the_calculation(mask: object, scale: float
 
 
 def test_a_notebook_shows_the_widget_and_a_picture() -> None:
-    pytest.importorskip("anywidget")
     data, _ = regard.explain(Q, K, V)._repr_mimebundle_()
     assert data["image/svg+xml"].startswith("<svg ")
     assert "application/vnd.jupyter.widget-view+json" in data

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import regard
 from regard import Mask, See
@@ -112,7 +113,6 @@ def test_a_file_stores_all_queries_of_a_head(options: dict[str, Any]) -> None:
 
 
 def test_tensors_give_the_same_numbers() -> None:
-    torch = pytest.importorskip("torch")
     record, arrays = recorded(5, 5, mask=Mask.causal())
     q, k, v = (torch.from_numpy(array[None]) for array in arrays)
     theirs = regard.attend(q, k, v, mask=Mask.causal(), see=See(qk=True, v=True))[1]

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from regard.messages import Language
 from regard.trace import Trace
@@ -57,9 +58,8 @@ def test_an_empty_map_and_nan_are_drawn() -> None:
 
 
 def test_png_is_read_by_others() -> None:
-    image = pytest.importorskip("PIL.Image")
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
-    np.testing.assert_array_equal(np.asarray(image.open(io.BytesIO(png(pixels)))), pixels)
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(png(pixels)))), pixels)
 
 
 def test_a_failure_is_a_sentence() -> None:

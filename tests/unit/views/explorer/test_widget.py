@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+import anywidget
 import numpy as np
 import pytest
 
@@ -15,7 +16,6 @@ TRACE = Trace.from_weights(np.eye(3), list("abc"), name="h.0.attn")
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     """The messages that widgets send, without a notebook."""
-    anywidget = pytest.importorskip("anywidget")
     found: list[tuple[Any, Any]] = []
     monkeypatch.setattr(
         anywidget.AnyWidget, "send", lambda self, content, buffers=None: found.append((content, buffers))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,7 +98,6 @@ def test_a_row_of_cells_larger_than_a_block_is_computed_in_parts(monkeypatch: py
 
 
 def test_weights_from_tensors_give_the_same_cells() -> None:
-    torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 1, 4, 30, 8), dtype=np.float32)
     for mask in (None, Mask.causal(), Mask.from_keep(np.array([[0] * 3 + [1] * 27]))):

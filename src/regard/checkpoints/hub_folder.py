@@ -74,7 +74,8 @@ def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerC
     except FileError:
         raise
     except RegardError as error:
-        raise FileError("model-config", path=str(path), reason=error) from error
+        numbers = Listed(f"{name} = {value}" for name, value in keys.numbers.items())
+        raise FileError("config-numbers", path=str(path), reason=error, numbers=numbers) from error
     layers = max(config.n_encoder_layers or 0, config.n_decoder_layers or 0)
     if layers > MOST_LAYERS:
         raise FileError("config-layers", path=str(path), found=layers, most=MOST_LAYERS)

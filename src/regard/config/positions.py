@@ -124,6 +124,8 @@ class Rotary:
                 found=type(self.scaling).__name__,
                 choices=Listed([*(kind.__name__ for kind in get_args(Scaling)), None]),
             )
+        if isinstance(self.scaling, YarnScaling) and self.base <= 1:
+            raise ArgumentError("yarn-base", value=self.base)
 
     def width(self, d_head: int) -> int:
         """How many numbers of a head are rotated.

@@ -9,11 +9,13 @@ from regard.config import Biases, Norm, Output, TransformerConfig
 def _config(keys: ConfigKeys) -> TransformerConfig:
     parallel = keys.flag("use_parallel_residual", True)
     bias = keys.flag("attention_bias", True)
+    width, heads = keys.count("hidden_size", 6144), keys.count("num_attention_heads", 64)
+    keys.only("head_dim", width // heads)
     positions = rotary(keys, base=("rotary_emb_base", 10_000.0), fraction=("rotary_pct", 0.25))
     return TransformerConfig(
         vocab_size=keys.count("vocab_size", 50_432),
-        d_model=keys.count("hidden_size", 6144),
-        n_heads=keys.count("num_attention_heads", 64),
+        d_model=width,
+        n_heads=heads,
         d_ff=keys.count("intermediate_size", 24_576),
         n_decoder_layers=keys.count("num_hidden_layers", 44),
         max_len=keys.count("max_position_embeddings", 2048),

@@ -56,7 +56,8 @@ def rotary(
     """
     old, new = keys.table("rope_scaling"), keys.table("rope_parameters")
     single = {"rope_theta": keys.take(*base), "partial_rotary_factor": keys.take(*fraction) if fraction else None}
-    return rotary_from(keys, "rope_parameters", old or new or {}, single, whole=fraction is None, kinds=kinds)
+    place = "rope_scaling" if old else "rope_parameters"
+    return rotary_from(keys, place, old or new or {}, single, whole=fraction is None, kinds=kinds)
 
 
 def rotary_from(
@@ -81,6 +82,7 @@ def rotary_from(
     fraction = 1.0 if fraction is None else fraction
     if not (is_number(fraction) and 0 < fraction <= 1) or (whole and fraction != 1):
         raise keys.invalid(f"{place}.partial_rotary_factor", fraction, "1.0" if whole else "0 < … ≤ 1")
+    keys.numbers |= {"rope_theta": theta, "partial_rotary_factor": fraction}
     scaling = _scaling(keys, place, str(kind), given)
     return Rotary(base=float(theta), scaling=scaling, fraction=float(fraction))
 
@@ -94,10 +96,12 @@ def _scaling(keys: ConfigKeys, place: str, kind: str, given: dict[str, Any]) -> 
     for name in needed:
         if not (is_number(given.get(name)) and given[name] > 0):
             raise keys.invalid(f"{place}.{name}", given.get(name), "> 0")
+    keys.numbers |= {name: value for name, value in given.items() if is_number(value)}
     for name, value in given.items():
         accepted = optional.get(name)
         if name not in needed and (accepted is None or not accepted(value)):
-            raise keys.invalid(f"{place}.{name}", value, "> 0" if accepted is _is_positive else "null")
+            wanted = "> 0" if accepted is _is_positive else f"null, with rope_type = {kind!r}"
+            raise keys.invalid(f"{place}.{name}", value, wanted)
     if kind == "default":
         return None
     if kind == "linear":

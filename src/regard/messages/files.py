@@ -294,10 +294,6 @@ MESSAGES: dict[str, Message] = {
         en="{path} has keys that regard does not know and leaves out: {names}",
         zh="{path} 中有 regard 不认识、因而没有使用的键：{names}",
     ),
-    "config-layers": Message(
-        en="{path} asks for {found} layers; the maximum is {most}",
-        zh="{path} 要求 {found} 层；最多 {most} 层",
-    ),
     "weights-pickle": Message(
         en="{path} has its weights only as {found}, a pickle, which can run any program when it is opened, so regard "
         "never reads it; get the safetensors version of the model, or convert it where you trust it",

@@ -178,6 +178,28 @@ def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
     assert str(tmp_path) in str(caught.value)
 
 
+LAYOUTS: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "rows that are not heads": ("gpt_neox", "gpt_neox.layers.0.attention.query_key_value.weight", (97, 32)),
+    "a number for rows of heads": ("gpt_neox", "gpt_neox.layers.0.attention.query_key_value.bias", ()),
+    "two rows for one": ("marian", "final_logits_bias", (2, 36)),
+    "too few fused rows": ("phi3", "model.layers.0.self_attn.qkv_proj.weight", (47, 24)),
+    "too many fused rows": ("phi3", "model.layers.0.mlp.gate_up_proj.weight", (58, 24)),
+    "a number for positions": ("opt", "model.decoder.embed_positions.weight", ()),
+    "a cube for a matrix": ("gpt2", "transformer.h.0.attn.c_proj.weight", (24, 24, 1)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_tensor_of_another_layout_is_refused_before_it_is_read(name: str, tmp_path: Path) -> None:
+    family, tensor, shape = LAYOUTS[name]
+    their_model(FIRST[family]).save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert tensor in tensors
+    save_file(tensors | {tensor: torch.zeros(shape)}, tmp_path / "model.safetensors")
+    with pytest.raises(FileError, match="1 weights differ in shape from the config"):
+        read_model(tmp_path)
+
+
 # --- a new family -----------------------------------------------------------------------------------------
 
 

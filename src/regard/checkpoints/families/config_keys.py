@@ -15,6 +15,7 @@ from regard.messages import Listed
 from regard.number_checks import is_number
 
 Value = TypeVar("Value")
+MOST_LAYERS, LARGEST_COUNT = 1024, 2**24
 
 WITHOUT_EFFECT = frozenset(
     {
@@ -25,14 +26,12 @@ WITHOUT_EFFECT = frozenset(
         "_commit_hash",
         "architectures",
         "attn_implementation",
-        "auto_map",
         "dtype",
         "model_type",
         "tokenizer_class",
         "torch_dtype",
         "torchscript",
         "transformers_version",
-        "trust_remote_code",
         "use_bfloat16",
         # Of training and initialisation.
         "attention_dropout",
@@ -144,10 +143,11 @@ class ConfigKeys:
         return next(iter(found.values()), default)
 
     def count(self, name: str, default: int | None = None, *aliases: str, least: int = 1) -> int:
-        """A whole number; without a default the key must be there."""
+        """A whole number; without a default the key must be there. A family may loop over it: huge ones are refused."""
         value = self.take(name, default, *aliases)
-        if not is_integer(value) or value < least:
-            raise self.invalid(name, value, f"{least}, {least + 1}, …")
+        most = MOST_LAYERS if "layer" in name else LARGEST_COUNT
+        if not is_integer(value) or not least <= value <= most:
+            raise self.invalid(name, value, f"{least}, {least + 1}, … {most:,}")
         self.numbers[name] = int(value)
         return int(value)
 

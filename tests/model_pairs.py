@@ -17,8 +17,14 @@ from transformers import (
     BertForMaskedLM,
     DistilBertConfig,
     DistilBertForMaskedLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MarianConfig,
@@ -52,6 +58,9 @@ MODELS = {
     "qwen2": Qwen2ForCausalLM,
     "qwen3": Qwen3ForCausalLM,
     "phi3": Phi3ForCausalLM,
+    "gemma2": Gemma2ForCausalLM,
+    "gemma3_text": Gemma3ForCausalLM,
+    "gpt_neox": GPTNeoXForCausalLM,
     "opt": OPTForCausalLM,
     "bert": BertForMaskedLM,
     "roberta": RobertaForMaskedLM,
@@ -107,6 +116,19 @@ DECODER: dict[str, Any] = {
     "max_position_embeddings": 64,
 }
 llama = partial(LlamaConfig, **DECODER)
+phi3 = partial(Phi3Config, **DECODER, pad_token_id=None)
+GEMMA = DECODER | {"head_dim": 8, "query_pre_attn_scalar": 10, "sliding_window": 3, "pad_token_id": None}
+gemma2 = partial(Gemma2Config, **GEMMA)
+gemma3 = partial(Gemma3TextConfig, **GEMMA | {"num_hidden_layers": 3})
+neox = partial(
+    GPTNeoXConfig,
+    vocab_size=33,
+    hidden_size=32,
+    num_attention_heads=4,
+    num_hidden_layers=2,
+    intermediate_size=28,
+    max_position_embeddings=64,
+)
 
 
 def rope(kind: str, **more: float) -> dict[str, Any]:
@@ -211,9 +233,60 @@ CASES: dict[str, Callable[[], Any]] = {
     "opt no biases, untied, gelu": lambda: opt(
         enable_bias=False, tie_word_embeddings=False, activation_function="gelu"
     ),
-    "phi3": lambda: Phi3Config(**DECODER, pad_token_id=None),
-    "phi3 window, tied": lambda: Phi3Config(
-        **DECODER, sliding_window=3, tie_word_embeddings=True, rms_norm_eps=1e-2, hidden_act="gelu", pad_token_id=None
+    "phi3": phi3,
+    "phi3 window, tied": lambda: phi3(sliding_window=3, tie_word_embeddings=True, rms_norm_eps=1e-2, hidden_act="gelu"),
+    "phi3 half rotated, one key head": lambda: phi3(
+        hidden_size=32, num_key_value_heads=1, rope_parameters=rope("default", partial_rotary_factor=0.5)
+    ),
+    "gpt_neox": neox,
+    "gpt_neox one after the other, tied": lambda: neox(
+        use_parallel_residual=False,
+        tie_word_embeddings=True,
+        num_attention_heads=2,
+        hidden_act="relu",
+        layer_norm_eps=1e-2,
+        rope_parameters=rope("default", partial_rotary_factor=0.75),
+    ),
+    "gpt_neox no biases, all rotated, linear": lambda: neox(
+        attention_bias=False, num_hidden_layers=3, rope_parameters=rope("linear", factor=2.0, partial_rotary_factor=1.0)
+    ),
+    "gemma2": gemma2,
+    "gemma2 biases, untied, tight bounds, all heads": lambda: gemma2(
+        attention_bias=True,
+        tie_word_embeddings=False,
+        attn_logit_softcapping=2.0,
+        final_logit_softcapping=1.5,
+        num_key_value_heads=4,
+        num_hidden_layers=3,
+    ),
+    "gemma2 no bounds, one key head, silu": lambda: gemma2(
+        attn_logit_softcapping=None,
+        final_logit_softcapping=None,
+        num_key_value_heads=1,
+        head_dim=10,
+        hidden_activation="silu",
+        rms_norm_eps=1e-2,
+        layer_types=["full_attention", "sliding_attention"],
+        rope_parameters=rope("linear", factor=2.0),
+    ),
+    "gemma3": gemma3,
+    "gemma3 untied, biases, linear": lambda: gemma3(
+        tie_word_embeddings=False,
+        attention_bias=True,
+        final_logit_softcapping=1.5,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={
+            "full_attention": rope("linear", factor=4.0),
+            "sliding_attention": {"rope_type": "default", "rope_theta": 7.0},
+        },
+    ),
+    "gemma3 wide heads, one key head": lambda: gemma3(
+        head_dim=12,
+        num_key_value_heads=1,
+        num_hidden_layers=2,
+        layer_types=["full_attention", "sliding_attention"],
+        rope_parameters={"full_attention": rope("default"), "sliding_attention": rope("default") | {"rope_theta": 3.0}},
+        rms_norm_eps=1e-2,
     ),
     "bart": bart,
     "bart scaled, relu, one layer and three": lambda: bart(
@@ -239,6 +312,9 @@ CASES: dict[str, Callable[[], Any]] = {
         share_encoder_decoder_embeddings=False, decoder_vocab_size=38, scale_embedding=True
     ),
 }
+
+EMBEDDING_STD = {"opt norm after": 0.8}
+"""Larger embeddings where no norm follows them: else the scores of the first layer are nearly equal."""
 
 # --- the models -------------------------------------------------------------------------------------------
 
@@ -276,7 +352,7 @@ def pair(name: str) -> Pair:
     theirs = MODELS[settings.model_type](settings).eval()
     if settings.model_type == "t5" and not settings.scale_decoder_outputs:
         theirs.lm_head.weight = nn.Parameter(torch.empty_like(theirs.lm_head.weight))  # as in files of version 1.1
-    randomise(theirs)
+    randomise(theirs, EMBEDDING_STD.get(name, 0.4))
     config = config_of(settings, theirs.state_dict())
     weights = weights_of(theirs.state_dict(), settings)
     ours = Transformer(config).eval()
@@ -291,7 +367,7 @@ def by_definition(name: str) -> reference.Transformer:
 
 
 @torch.no_grad()
-def randomise(model: nn.Module) -> None:
+def randomise(model: nn.Module, embedding_std: float = 0.4) -> None:
     """Set random weights, so large that attention is far from even, and such that every norm and bias has an effect.
 
     With weights 1.5 times as large, one rounding error of float32 in the first layer becomes 1e-4 in the last.
@@ -307,11 +383,12 @@ def randomise(model: nn.Module) -> None:
             drawn.add(id(weight))
             numbers = torch.empty_like(weight).normal_(generator=draw)
             if weight.ndim == 1 and name == "weight":  # of either sign, else a tied model only repeats its input
-                weight.copy_(torch.sign(numbers) + 0.2 * numbers)
+                plus_one = type(module).__name__ in ("Gemma2RMSNorm", "Gemma3RMSNorm")
+                weight.copy_(torch.sign(numbers) + 0.2 * numbers - int(plus_one))
             elif weight.ndim == 1:
                 weight.copy_(0.2 * numbers)
             elif isinstance(module, nn.Embedding):
-                weight.copy_(0.4 * numbers)
+                weight.copy_(embedding_std * numbers)
             else:
                 inputs = weight.shape[0 if isinstance(module, Conv1D) else 1]
                 weight.copy_(numbers / inputs**0.5)

@@ -98,7 +98,50 @@ CONFIGS: dict[str, TransformerConfig] = {
         embeddings=Embeddings(scaled=True),
         output=Output(tied=False),
     ),
+    "gemma 2": _llama(
+        activation="geglu_tanh",
+        d_head=6,
+        n_layers=3,
+        norm=Norm(kind="rms", place="both", final=True, plus_one=True),
+        attention=AttentionStyle(softcap=5.0, window=(4, None), scale=0.3),
+        embeddings=Embeddings(scaled=True, rounded_scale=True),
+        output=Output(softcap=3.0),
+    ),
+    "gemma 3": _llama(
+        activation="geglu_tanh",
+        d_head=6,
+        n_layers=3,
+        positions=Rotary(base=50.0, scaling=LinearScaling(factor=2.0), local_base=7.0),
+        norm=Norm(kind="rms", place="both", final=True, plus_one=True),
+        attention=AttentionStyle(window=(4, 4, None), qk_norm=True, scale=0.3),
+        embeddings=Embeddings(scaled=True, rounded_scale=True),
+        output=Output(tied=False),
+    ),
+    "gpt-neox": TransformerConfig(
+        vocab_size=26,
+        d_model=24,
+        n_heads=3,
+        d_ff=36,
+        n_decoder_layers=2,
+        max_len=64,
+        activation="gelu",
+        positions=Rotary(base=30.0, fraction=0.5),
+        norm=Norm(place="parallel", final=True),
+        output=Output(tied=False),
+    ),
     # Edge cases
+    "parallel translator": TransformerConfig.paper_2017(
+        vocab_size=23,
+        d_model=16,
+        n_heads=2,
+        d_ff=24,
+        n_layers=2,
+        positions=Rotary(fraction=0.3, pairing="pairs"),
+        norm=Norm(place="parallel", final=True),
+    ),
+    "translator with norms before and after": TransformerConfig.paper_2017(
+        vocab_size=23, d_model=16, n_heads=2, d_ff=24, n_layers=2, norm=Norm(place="both", final=True)
+    ),
     "window": _llama(attention=AttentionStyle(window=3), max_len=64),
     "window of one": _llama(attention=AttentionStyle(window=(1, 5))),
     "rotary pairs": _llama(positions=Rotary(pairing="pairs", scaling=LinearScaling(factor=2.0))),
@@ -173,7 +216,10 @@ DECODERS = [name for name, config in CONFIGS.items() if config.kind != "encoder"
 def random_weights(config: TransformerConfig, seed: int = 0, dtype: str = "float32") -> dict[str, np.ndarray]:
     """Weights with activations near 1 and attention far from uniform; the same numbers in every dtype."""
     rng = np.random.default_rng(seed)
-    return {name: _random(rng, name, shape).astype(dtype) for name, shape in weight_shapes(config).items()}
+    weights = {name: _random(rng, name, shape) for name, shape in weight_shapes(config).items()}
+    if config.norm.plus_one:
+        weights |= {name: weight - 1 for name, weight in weights.items() if name.endswith("norm.weight")}
+    return {name: weight.astype(dtype) for name, weight in weights.items()}
 
 
 def torch_model(config: TransformerConfig, weights: dict[str, np.ndarray]) -> Transformer:

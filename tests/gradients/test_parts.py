@@ -56,6 +56,7 @@ def cases() -> dict[str, Case]:
         given = "without weight" if len(shapes) == 1 else "with weight"
         found[f"rms_norm {shapes[0]} {given}"] = Case(*with_option(r_norms, f_norms, "rms_norm"), shapes)
         found[f"layer_norm {shapes[0]} {given}"] = Case(*with_option(r_norms, f_norms, "layer_norm"), shapes)
+    found["rms_norm plus one"] = Case(*with_option(r_norms, f_norms, "rms_norm", plus_one=True), ((3, 7), (7,)))
     found["layer_norm with bias"] = Case(*with_option(r_norms, f_norms, "layer_norm", eps=0.1), ((3, 7), (7,), (7,)))
     found["feed_forward one row, no biases"] = Case(
         *with_option(r_feed_forward, f_feed_forward, "feed_forward"), ((4,), (4, 5), (5, 4))

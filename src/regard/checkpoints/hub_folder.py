@@ -12,12 +12,13 @@ import numpy as np
 from regard.axes import Shape
 from regard.checkpoints.families import FAMILIES, ConfigKeys, Place
 from regard.checkpoints.shards import ShardedTensors
-from regard.config import TransformerConfig
+from regard.checkpoints.tensor_file import DTYPES
+from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
 from regard.messages import Listed
 
-MOST_LAYERS = 1024
+FLOATS = tuple(name for name in DTYPES if name.endswith(("16", "32", "64")))
 
 
 class HubWeights(Mapping[str, np.ndarray]):
@@ -70,17 +71,19 @@ def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerC
     keys = ConfigKeys(path, about, frozenset(tensors))
     try:
         config = family.config(keys)
+        from_tree(to_tree(config))  # refuses sizes that no model has
         unused = keys.unused()
     except FileError:
         raise
     except RegardError as error:
-        raise FileError("model-config", path=str(path), reason=error) from error
-    layers = max(config.n_encoder_layers or 0, config.n_decoder_layers or 0)
-    if layers > MOST_LAYERS:
-        raise FileError("config-layers", path=str(path), found=layers, most=MOST_LAYERS)
+        numbers = Listed(f"{name} = {value}" for name, value in keys.numbers.items())
+        raise FileError("config-numbers", path=str(path), reason=error, numbers=numbers) from error
     try:
         weights = HubWeights(tensors, family.places(tensors.shapes, config))
         check_weights(weights.shapes, config)
     except RegardError as error:
         raise FileError("model-weights", path=str(folder), reason=error) from error
+    for name, dtype in weights.dtypes.items():
+        if dtype not in FLOATS:
+            raise FileError("model-tensor-dtype", path=str(folder), tensor=name, found=dtype, choices=Listed(FLOATS))
     return config, weights, unused

@@ -29,7 +29,7 @@ from regard.files.output import write_atomically, write_bytes, write_error
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
-LARGEST_CONFIG = 2**20
+LARGEST_CONFIG, DEEPEST_CONFIG = 2**20, 64
 RUN_MODEL, RUN_RECIPE = "model", "recipe.toml"
 """A run folder's subfolder with the model, and the file that marks a run folder."""
 
@@ -199,6 +199,6 @@ def read_json(path: Path) -> Any:
     """The value of a small JSON file of the folder, parsed strictly."""
     try:
         check_file_format(path, "json")
-        return parse_json(read_file(path, most=LARGEST_CONFIG))
+        return parse_json(read_file(path, most=LARGEST_CONFIG), deepest=DEEPEST_CONFIG)
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

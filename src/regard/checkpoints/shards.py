@@ -23,7 +23,8 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 LARGEST_INDEX = 2**25
 MOST_SHARDS = 10_000
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "consolidated.00.pth")
-_SHARD_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}\.safetensors")
+_SHARD_NAME = re.compile(r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}\.safetensors")
+"""A file name in any system: no folder, no drive, no device of Windows."""
 
 
 class ShardedTensors(Mapping[str, np.ndarray]):

@@ -3,7 +3,7 @@
 Added to the input: Sinusoidal, Learned. Rotation of q and k: Rotary. Added to the scores: Alibi, Relative.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from regard.errors import ArgumentError
@@ -98,17 +98,25 @@ Scaling = LinearScaling | NtkScaling | YarnScaling | Llama3Scaling
 class Rotary:
     """q and k rotated by an angle proportional to the position (Su et al. 2021).
 
-    pairing   which numbers form a pair: "halves" i and i + E/2, as Llama; "pairs" neighbours, as GPT-J
-    scaling   for texts longer than the model was trained for
+    pairing      which numbers form a pair: "halves" i and i + E/2, as Llama; "pairs" neighbours, as GPT-J
+    scaling      for texts longer than the model was trained for
+    fraction     the share of a head's numbers that are rotated, the first ones, as GPT-NeoX
+    local_base   the base, without scaling, in layers that have a window, as Gemma 3; None for the same in all layers
     """
 
     base: float = 10_000.0
     pairing: Pairing = "halves"
     scaling: Scaling | None = None
+    fraction: float = 1.0
+    local_base: float | None = None
 
     def __post_init__(self) -> None:
         check_base(self.base)
+        if self.local_base is not None:
+            check_base(self.local_base)
         check_pairing(self.pairing)
+        if not (is_number(self.fraction) and 0 < self.fraction <= 1):
+            raise ArgumentError("rotary-fraction", value=self.fraction)
         if self.scaling is not None and not isinstance(self.scaling, Scaling):
             raise ArgumentError(
                 "config-kind",
@@ -116,6 +124,21 @@ class Rotary:
                 found=type(self.scaling).__name__,
                 choices=Listed([*(kind.__name__ for kind in get_args(Scaling)), None]),
             )
+        if isinstance(self.scaling, YarnScaling) and self.base <= 1:
+            raise ArgumentError("yarn-base", value=self.base)
+
+    def width(self, d_head: int) -> int:
+        """How many numbers of a head are rotated.
+
+        >>> Rotary(fraction=0.25).width(64)
+        16
+        """
+        return int(d_head * self.fraction)
+
+    @property
+    def local(self) -> "Rotary":
+        """The positions of layers that have a window."""
+        return self if self.local_base is None else replace(self, base=self.local_base, scaling=None, local_base=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,35 +1,41 @@
 """Settings in which model families differ: norm, attention, biases, embeddings and output layer."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from regard.errors import ArgumentError
 from regard.messages import Listed
 from regard.number_checks import check_counts, is_number
 
 Window = int | None | tuple[int | None, ...]
+NormPlace = Literal["pre", "post", "both", "parallel"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Norm:
-    """The kind and the place of norms.
+    """The kind of norms, and their place beside the residual connections.
 
-    kind    "layer" (mean and variance) or "rms" (root mean square)
-    place   "pre": x + f(norm(x)), as most current models; "post": norm(x + f(x)), the 2017 paper and BERT
-    final   one more norm after the last layer; needed with pre-norm, where nothing else bounds the output
+    kind       "layer" (mean and variance) or "rms" (root mean square)
+    place      "pre": x + f(norm(x)), as most current models; "post": norm(x + f(x)), the 2017 paper and BERT;
+               "both": x + norm(f(norm(x))), as Gemma 2; "parallel": x + f(norm(x)) + g(norm(x)), as GPT-NeoX
+    final      one more norm after the last layer; needed unless place is "post": nothing else bounds the output
+    plus_one   RMSNorm multiplies by 1 + weight instead of weight, as Gemma
     """
 
     kind: Literal["layer", "rms"] = "layer"
-    place: Literal["pre", "post"] = "post"
+    place: NormPlace = "post"
     eps: float = 1e-5
     final: bool = False
+    plus_one: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("norm.kind", self.kind, ("layer", "rms"))
-        _check_choice("norm.place", self.place, ("pre", "post"))
+        _check_choice("norm.place", self.place, get_args(NormPlace))
         if not (is_number(self.eps) and self.eps >= 0):
             raise ArgumentError("eps-value", value=self.eps)
-        _check_bools(self, "final")
+        _check_bools(self, "final", "plus_one")
+        if self.plus_one and self.kind != "rms":
+            raise ArgumentError("norm-plus-one", found=self.kind)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,8 +59,7 @@ class AttentionStyle:
     def __post_init__(self) -> None:
         if self.scale is not None and not is_number(self.scale):
             raise ArgumentError("scale-value", value=self.scale)
-        if self.softcap is not None and not (is_number(self.softcap) and self.softcap > 0):
-            raise ArgumentError("softcap-value", value=self.softcap)
+        _check_softcap(self.softcap)
         if self.window == ():
             raise ArgumentError("count-wanted", name="window", value=self.window, least=1)
         for window in self.window if isinstance(self.window, tuple) else (self.window,):
@@ -92,6 +97,7 @@ class Embeddings:
     """From ids to vectors.
 
     scaled              × √d_model, so that the vectors are not small beside the positions added to them
+    rounded_scale       √d_model is rounded to the dtype of the weights first, as Gemma
     norm                norm after positions are added, as BERT
     n_segments          the number of segments, each with a learned vector, 2 in BERT; None for none
     source_vocab_size   the size of the encoder's own vocabulary; None for a shared vocabulary
@@ -101,13 +107,14 @@ class Embeddings:
     norm: bool = False
     n_segments: int | None = None
     source_vocab_size: int | None = None
+    rounded_scale: bool = False
 
     def __post_init__(self) -> None:
         for name in ("n_segments", "source_vocab_size"):
             value = getattr(self, name)
             if value is not None:
                 check_counts(**{name: (value, 1)})
-        _check_bools(self, "scaled", "norm")
+        _check_bools(self, "scaled", "norm", "rounded_scale")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,20 +124,28 @@ class Output:
     tied        the output layer uses the embedding's weight
     scaled      vectors × 1/√d_model first, as T5 with tied weights
     transform   linear, activation and norm first, as BERT's masked-language head
+    softcap     logits bounded to ± this value by tanh, as Gemma 2; None for no bound
     """
 
     tied: bool = True
     scaled: bool = False
     transform: bool = False
+    softcap: float | None = None
 
     def __post_init__(self) -> None:
         _check_bools(self, "tied", "scaled", "transform")
+        _check_softcap(self.softcap)
 
 
 def check_dropout(value: float) -> None:
     """Raise ArgumentError unless 0 ≤ value < 1."""
     if not (is_number(value) and 0 <= value < 1):
         raise ArgumentError("dropout-value", value=value)
+
+
+def _check_softcap(value: float | None) -> None:
+    if value is not None and not (is_number(value) and value > 0):
+        raise ArgumentError("softcap-value", value=value)
 
 
 def _check_bools(style: object, *names: str) -> None:

@@ -307,9 +307,13 @@ def _check_heads(config: TransformerConfig) -> None:
     if config.d_head is None:
         check_head_count(config.d_model, config.n_heads)
     check_groups(config.n_heads, config.key_value_heads)
-    width = config.head_width
-    if isinstance(config.positions, Rotary) and width % 2:
-        raise ShapeError("rotary-odd-width", E=width, below=width - 1, above=width + 1)
+    if isinstance(config.positions, Rotary):
+        width, fraction = config.head_width, config.positions.fraction
+        rotated = config.positions.width(width)
+        if fraction != 1 and (rotated % 2 or not rotated):
+            raise ShapeError("rotary-odd-share", E=width, fraction=fraction, found=rotated)
+        if rotated % 2:
+            raise ShapeError("rotary-odd-width", E=width, below=width - 1, above=width + 1)
 
 
 def _check_parts(config: TransformerConfig) -> None:

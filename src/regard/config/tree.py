@@ -6,7 +6,7 @@ text of its errors. Files and their text are in `files` and `checkpoints`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from reprlib import repr as shortened
 from types import NoneType, UnionType
@@ -26,6 +26,7 @@ from regard.config.positions import (
     YarnScaling,
 )
 from regard.config.recurrent import RecurrentConfig
+from regard.config.styles import Embeddings, Norm, Output
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError, RegardError
 from regard.messages import Listed
@@ -42,6 +43,14 @@ KINDS: dict[str, type] = {
     "llama3": Llama3Scaling,
 }
 _NAME_OF = {kind: name for name, kind in KINDS.items()}
+
+LATER_FIELDS: dict[type, frozenset[str]] = {
+    Norm: frozenset({"plus_one"}),
+    Embeddings: frozenset({"rounded_scale"}),
+    Output: frozenset({"softcap"}),
+    Rotary: frozenset({"fraction", "local_base"}),
+}
+"""Fields that older files do not have: a file has them only where their value is not the default."""
 
 LARGEST_SIZES: dict[str, int] = {
     "n_encoder_layers": 1024,
@@ -109,7 +118,7 @@ class TreeReader:
         hints = _hints(kind)
         self.check_keys(found, hints, place)
         required = [] if base is not None else hints if self.is_complete else _required(kind)
-        missing = [name for name in required if name not in found]
+        missing = [name for name in required if name not in found and name not in LATER_FIELDS.get(kind, ())]
         if missing:
             raise self.error(Fault("missing", place, list(found), missing))
         values = {
@@ -224,10 +233,17 @@ def to_tree(config: TransformerConfig | RecurrentConfig) -> dict[str, Any]:
 def _to_json(value: Any) -> Any:
     if is_dataclass(value):
         tag = {"is": _NAME_OF[type(value)]} if type(value) in _NAME_OF else {}
-        return tag | {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
+        return tag | {
+            field.name: _to_json(getattr(value, field.name)) for field in fields(value) if _is_in_file(value, field)
+        }
     if isinstance(value, tuple):
         return [_to_json(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_in_file(value: Any, field: Field[Any]) -> bool:
+    later = LATER_FIELDS.get(type(value), frozenset())
+    return field.name not in later or getattr(value, field.name) != field.default
 
 
 def from_tree(tree: Any) -> TransformerConfig:

@@ -89,9 +89,17 @@ def _layer(name: str, config: TransformerConfig, has_cross: bool) -> Shapes:
     shapes: Shapes = {}
     for part in ("self_attention", "cross_attention") if has_cross else ("self_attention",):
         shapes |= _attention(f"{name}.{part}", config)
-        shapes |= _norm(f"{name}.{part}_norm", config.d_model, config)
+        shapes |= _norms(f"{name}.{part}", config)
     shapes |= _feed_forward(f"{name}.feed_forward", config)
-    return shapes | _norm(f"{name}.feed_forward_norm", config.d_model, config)
+    return shapes | _norms(f"{name}.feed_forward", config)
+
+
+def _norms(part: str, config: TransformerConfig) -> Shapes:
+    """The norms of one part of a layer; with norms before and after it, the second has the output."""
+    shapes = _norm(f"{part}_norm", config.d_model, config)
+    if config.norm.place == "both":
+        shapes |= _norm(f"{part}_output_norm", config.d_model, config)
+    return shapes
 
 
 def _attention(name: str, config: TransformerConfig) -> Shapes:

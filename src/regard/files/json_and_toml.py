@@ -23,21 +23,34 @@ class JsonError(ValueError):
     """Invalid JSON; the text is the place of the error. Callers convert it to an error about their file."""
 
 
-def parse_json(content: bytes) -> Any:
-    """The value of a JSON text in UTF-8.
+def parse_json(content: bytes, deepest: int | None = None) -> Any:
+    """The value of a JSON text in UTF-8, in which objects and lists are nested at most `deepest` times.
 
     >>> parse_json(b'{"d_model": 8, "d_model": 16}')
     Traceback (most recent call last):
     regard.files.json_and_toml.JsonError: d_model
     """
     try:
-        return json.loads(content.decode(), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        found = json.loads(content.decode(), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except JsonError:
         raise
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.lineno}:{error.colno}") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, a number of 5,000 digits, a thousand brackets
         raise JsonError("JSON") from error
+    if deepest is not None:
+        _check_depth(found, deepest)
+    return found
+
+
+def _check_depth(found: Any, deepest: int) -> None:
+    level = [found] if isinstance(found, dict | list) else []
+    for _ in range(deepest):
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [part for part in level if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise JsonError(f"{deepest} × [ {{")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -33,11 +33,12 @@ def layer_norm(
     return y.to(x.dtype)
 
 
-def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6, plus_one: bool = False) -> Tensor:
     """Each row of x (…, D) divided by its root mean square, then times `weight` (D,).
 
     The order is Llama's: normalised in float32, rounded to the dtype of x, and only then times `weight`.
-    `F.rms_norm` with a weight would multiply before it rounds.
+    `F.rms_norm` with a weight would multiply before it rounds. `plus_one` multiplies by 1 + weight, in Gemma's order:
+    all in float32, rounded once.
 
     >>> import torch
     >>> [round(y, 4) for y in rms_norm(torch.tensor([3.0, 4.0]), eps=0.0).tolist()]
@@ -47,9 +48,12 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     x = floats(x)
     wide = x.to(computing_dtype(x))
     if x.is_cuda:
-        n = F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype)
+        n = F.rms_norm(wide, x.shape[-1:], eps=eps)
     else:  # the formula: PyTorch has a kernel for GPUs only, and its CPU fallback takes twice as long for one row
-        n = (wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()).to(x.dtype)
+        n = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
+    if plus_one and weight is not None:
+        return (n * (1 + weight.to(n.dtype))).to(x.dtype)
+    n = n.to(x.dtype)
     return n if weight is None else (n * weight).to(x.dtype)
 
 

@@ -28,15 +28,17 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Each vector divided by its root mean square, then times a weight (Zhang and Sennrich 2019).
 
+    plus_one   times 1 + weight instead, as Gemma; the weight is 0 at first
+
     >>> RMSNorm(2, eps=0.0)(torch.tensor([3.0, 4.0])).detach().round(decimals=2)
     tensor([0.8500, 1.1300])
     """
 
-    def __init__(self, width: int, eps: float = 1e-6) -> None:
+    def __init__(self, width: int, eps: float = 1e-6, plus_one: bool = False) -> None:
         super().__init__()
         check_counts(width=(width, 1))
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(width))
+        self.eps, self.plus_one = eps, plus_one
+        self.weight = nn.Parameter(torch.zeros(width) if plus_one else torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        return rms_norm(x, self.weight, self.eps)
+        return rms_norm(x, self.weight, self.eps, self.plus_one)

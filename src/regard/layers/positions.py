@@ -72,16 +72,24 @@ class LearnedPositions(NoPositions):
 class RotaryPositions(NoPositions):
     """Queries and keys rotated by an angle proportional to the position (Su et al. 2021). No weights, any length.
 
+    width   how many numbers of a head are rotated, the first ones; None for all
+
     >>> RotaryPositions(2)(torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])).round(decimals=2)
     tensor([[[[1.0000, 0.0000],
               [0.5400, 0.8400]]]])
     """
 
     def __init__(
-        self, d_head: int, base: float = 10_000.0, pairing: Pairing = "halves", scaling: Scaling | None = None
+        self,
+        d_head: int,
+        base: float = 10_000.0,
+        pairing: Pairing = "halves",
+        scaling: Scaling | None = None,
+        width: int | None = None,
     ) -> None:
         super().__init__()
         self.d_head, self.base, self.pairing, self.scaling = d_head, base, pairing, scaling
+        self.width = d_head if width is None else width
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Queries or keys (B, H, T, E), rotated."""
@@ -91,9 +99,17 @@ class RotaryPositions(NoPositions):
     def rotation(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor]:
         """The function that rotates queries and keys (B, H, T, E); cosines are computed once for all layers."""
         per_head = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
-        rotations = functional.rotations_at(per_head, self.d_head, self.base, self.scaling, like)
+        rotations = functional.rotations_at(per_head, self.width, self.base, self.scaling, like)
         expanded = expand_rotations(rotations, self.pairing)
-        return lambda x: apply_expanded_rotations(x, expanded, self.pairing)
+        if self.width == self.d_head:
+            return lambda x: apply_expanded_rotations(x, expanded, self.pairing)
+        sizes = [self.width, self.d_head - self.width]
+
+        def rotate_first(x: Tensor) -> Tensor:
+            first, rest = x.split(sizes, -1)
+            return torch.cat((apply_expanded_rotations(first, expanded, self.pairing), rest), -1)
+
+        return rotate_first
 
 
 class AlibiPositions(NoPositions):

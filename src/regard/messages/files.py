@@ -274,21 +274,25 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 既不是 regard 的格式，也没有 model_type，看不出是什么模型",
     ),
     "config-key-value": Message(
-        en="{path}: {name} is {value!r}; it must be one of: {wanted}",
-        zh="{path}：{name} 的值是 {value!r}；应为：{wanted}",
+        en="{path}: {name} is {value}; it must be one of: {wanted}",
+        zh="{path}：{name} 的值是 {value}；应为：{wanted}",
     ),
     "config-key-refused": Message(
-        en="{path}: {name} = {value!r} changes the computation in a way that regard does not support; "
+        en="{path}: {name} = {value} changes the computation in a way that regard does not support; "
         "supported: {accepted}",
-        zh="{path}：{name} = {value!r} 会改变计算方式，regard 不支持；支持的值：{accepted}",
+        zh="{path}：{name} = {value} 会改变计算方式，regard 不支持；支持的值：{accepted}",
+    ),
+    "config-keys-differ": Message(
+        en="{path}: these keys contradict each other: {found}; regard computes only models where they agree",
+        zh="{path}：这些键的值相互矛盾：{found}；regard 只计算它们一致的模型",
+    ),
+    "config-numbers": Message(
+        en="{path} does not describe a valid model: {reason}; its numbers are {numbers}",
+        zh="{path} 描述的模型无效：{reason}；其中的数值是 {numbers}",
     ),
     "config-keys-unused": Message(
         en="{path} has keys that regard does not know and leaves out: {names}",
         zh="{path} 中有 regard 不认识、因而没有使用的键：{names}",
-    ),
-    "config-layers": Message(
-        en="{path} asks for {found} layers; the maximum is {most}",
-        zh="{path} 要求 {found} 层；最多 {most} 层",
     ),
     "weights-pickle": Message(
         en="{path} has its weights only as {found}, a pickle, which can run any program when it is opened, so regard "

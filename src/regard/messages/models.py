@@ -254,6 +254,10 @@ MESSAGES: dict[str, Message] = {
         en="{name} belongs to the last axis of x {x}, so its shape must be {wanted}; found {found}",
         zh="{name} 与 x {x} 的最后一个轴一一对应，形状应为 {wanted}；现在是 {found}",
     ),
+    "norm-plus-one": Message(
+        en="norm.plus_one is a setting of RMSNorm: it needs norm.kind='rms'; found {found!r}",
+        zh="norm.plus_one 只用于 RMSNorm，需要 norm.kind='rms'；现在是 {found!r}",
+    ),
     "eps-value": Message(
         en="eps must be a finite number of at least 0; found {value!r}; 1e-5 and 1e-6 are usual",
         zh="eps 必须是不小于 0 的有限数；现在是 {value!r}；常用 1e-5 或 1e-6",
@@ -312,6 +316,16 @@ MESSAGES: dict[str, Message] = {
         en="YarnScaling needs wavelengths that increase from pair to pair, so base must be larger than 1; "
         "found {value!r}; the papers use 10000",
         zh="YarnScaling 要求各对的波长逐对增大，所以 base 必须大于 1；现在是 {value!r}；论文用的是 10000",
+    ),
+    "rotary-fraction": Message(
+        en="fraction of rotary positions must be greater than 0 and at most 1; found {value!r}",
+        zh="旋转位置编码的 fraction 必须大于 0 且不超过 1；现在是 {value!r}",
+    ),
+    "rotary-odd-share": Message(
+        en="rotary positions rotate numbers in pairs, and fraction={fraction} of a head of width {E} is {found} "
+        "numbers; it must be an even number, at least 2",
+        zh="旋转位置编码把数两两成对地旋转；宽度为 {E} 的头，fraction={fraction} 对应 {found} 个数，"
+        "必须是不小于 2 的偶数",
     ),
     "rotary-odd-width": Message(
         en="rotary positions rotate numbers in pairs, so the width of a head must be even; found {E}; "

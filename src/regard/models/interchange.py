@@ -256,7 +256,7 @@ def _their_layer(block: Block) -> TheirLayer:
         dropout=_same(block, "dropout", (part.p for part in _parts(block, nn.Dropout))),
         activation=ACTIVATION_FUNCTIONS[_activation(block, feed_forward.activation)][0],
         layer_norm_eps=_same(block, "eps", (part.eps for part in _parts(block, LayerNorm))),
-        norm_first=block.pre_norm,
+        norm_first=block.place == "pre",
         bias=feed_forward.up.bias is not None,
         batch_first=True,
     )
@@ -292,6 +292,8 @@ def _check_ours(module: nn.Module) -> None:
         _require(module, scale=(part.scale, None), softcap=(part.softcap, None))
     for feed_forward in _parts(module, FeedForward):
         _require(module, gate=(feed_forward.gate, None))
+    for block in _parts(module, Block):
+        _require(module, **{"norm.place": (block.place, "post" if block.place == "post" else "pre")})
     _check_parts(module)
 
 

@@ -1,9 +1,8 @@
 """Transformer: one model for the 2017 paper, BERT, GPT-2 and Llama. Its config selects the parts.
 
-From the whole to the parts: the model, a stack of blocks, one block, the layers of a config, initial weights.
+From the whole to the parts: the model, a stack of blocks, one block, the layers of a config.
 """
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,12 +33,14 @@ from regard.layers import (
 )
 from regard.layers.attention import Rotate
 from regard.layers.cache import NO_CACHE, KeysAndValues, LayerCache
-from regard.layers.embeddings import INITIAL_STD
 from regard.masks import Mask
 from regard.models.decoding import Decoding, start_decoding
+from regard.models.initial_weights import initialise
 from regard.models.inputs import checked_ids, checked_positions, checked_segments
 from regard.models.span import Span, full_span
 from regard.records import Attend, Kind
+
+Part = Callable[[Tensor], Tensor]
 
 
 class Transformer(nn.Module):
@@ -58,7 +59,7 @@ class Transformer(nn.Module):
         D, tables = config.d_model, config.embeddings
 
         def embedding(rows: int | None, scaled: bool = tables.scaled) -> TokenEmbedding | None:
-            return None if rows is None else TokenEmbedding(rows, D, scaled)
+            return None if rows is None else TokenEmbedding(rows, D, scaled, tables.rounded_scale)
 
         self.embedding = embedding(config.vocab_size)
         self.source_embedding = embedding(tables.source_vocab_size)
@@ -187,6 +188,7 @@ class Stack(nn.Module):
         cross = side == "decoder" and config.kind == "encoder-decoder"
         self.windows = [config.attention.window_of(i) for i in range(n_layers)]
         self.positions = build_positions(config, bidirectional=side == "encoder")
+        self.local_positions = build_local_positions(config)
         self.input_norm = build_norm(config) if config.embeddings.norm else nn.Identity()
         self.dropout = nn.Dropout(0.0 if config.vocab_size is None else config.dropout)  # it is for embeddings
         self.layers = nn.ModuleList(Block(config, kind=side, cross=cross) for _ in range(n_layers))
@@ -206,6 +208,8 @@ class Stack(nn.Module):
         """
         x = self.dropout(self.input_norm(self.positions.add_to(x, span.positions)))
         rotate = self.positions.rotation(span.positions, like=x)
+        local = self.local_positions
+        rotate_local = rotate if local is None else local.rotation(span.positions, like=x)
         bias = self.positions.bias(span.positions, span.keys, like=x)
         masks = {window: span.layer_mask(window) for window in self.windows}
         for i, layer in enumerate(self.layers):
@@ -215,7 +219,7 @@ class Stack(nn.Module):
                 mask=masks[self.windows[i]],
                 memory_mask=memory_mask,
                 bias=bias,
-                rotate=rotate,
+                rotate=rotate if self.windows[i] is None else rotate_local,
                 cache=span.caches[i],
                 attend=attend,
             )
@@ -225,7 +229,8 @@ class Stack(nn.Module):
 class Block(nn.Module):
     """x + f(norm(x)) (pre-norm) or norm(x + f(x)) (post-norm), for f = self-attention, cross-attention, feed-forward.
 
-    Only a decoder's block in an encoder-decoder model has cross-attention.
+    `Norm.place` names two more: norms before and after f, and all f of the same x. Only a decoder's block in an
+    encoder-decoder model has cross-attention.
 
     >>> import torch
     >>> block = Block(TransformerConfig.gpt2(d_model=8, n_heads=2, d_ff=16), kind="decoder")
@@ -235,13 +240,17 @@ class Block(nn.Module):
 
     def __init__(self, config: TransformerConfig, *, kind: Kind = "self", cross: bool = False) -> None:
         super().__init__()
-        self.pre_norm = config.norm.place == "pre"
+        self.place = config.norm.place
+        both = self.place == "both"
         self.self_attention = build_attention(config, "self_attention", kind)
         self.self_attention_norm = build_norm(config)
+        self.self_attention_output_norm = build_norm(config) if both else None
         self.cross_attention = build_attention(config, "cross_attention", "cross") if cross else None
         self.cross_attention_norm = build_norm(config) if cross else None
+        self.cross_attention_output_norm = build_norm(config) if cross and both else None
         self.feed_forward = build_feed_forward(config)
         self.feed_forward_norm = build_norm(config)
+        self.feed_forward_output_norm = build_norm(config) if both else None
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -260,16 +269,18 @@ class Block(nn.Module):
         if (memory is None) != (self.cross_attention is None):
             raise ArgumentError("memory-missing" if memory is None else "memory-unneeded")
         attention = partial(self.self_attention, mask=mask, bias=bias, rotate=rotate, cache=cache, attend=attend)
-        x = self._residual(x, self.self_attention_norm, attention)
+        y = self._residual(x, x, attention, self.self_attention_norm, self.self_attention_output_norm)
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             attention = partial(self.cross_attention, memory=memory, mask=memory_mask, attend=attend)
-            x = self._residual(x, self.cross_attention_norm, attention)
-        return self._residual(x, self.feed_forward_norm, self.feed_forward)
+            y = self._residual(x, y, attention, self.cross_attention_norm, self.cross_attention_output_norm)
+        return self._residual(x, y, self.feed_forward, self.feed_forward_norm, self.feed_forward_output_norm)
 
-    def _residual(self, x: Tensor, norm: nn.Module, f: Callable[[Tensor], Tensor]) -> Tensor:
-        if self.pre_norm:
-            return x + self._dropped(f(norm(x)))
-        return norm(x + self._dropped(f(x)))
+    def _residual(self, x: Tensor, y: Tensor, f: Part, norm: Part, output_norm: Part | None) -> Tensor:
+        """y, the block's input x after the parts so far, plus the part f."""
+        if self.place == "post":
+            return norm(y + self._dropped(f(y)))
+        added = f(norm(x if self.place == "parallel" else y))
+        return y + self._dropped(added if output_norm is None else output_norm(added))
 
     def _dropped(self, x: Tensor) -> Tensor:
         return self.dropout(x) if self.training else x  # a module that does nothing still costs a call
@@ -311,7 +322,9 @@ def build_feed_forward(config: TransformerConfig) -> FeedForward:
 def build_norm(config: TransformerConfig, width: int | None = None) -> LayerNorm | RMSNorm:
     """LayerNorm or RMSNorm; `width` defaults to d_model."""
     width, eps = config.d_model if width is None else width, config.norm.eps
-    return RMSNorm(width, eps) if config.norm.kind == "rms" else LayerNorm(width, eps, config.biases.norm)
+    if config.norm.kind == "rms":
+        return RMSNorm(width, eps, config.norm.plus_one)
+    return LayerNorm(width, eps, config.biases.norm)
 
 
 def build_positions(config: TransformerConfig, *, bidirectional: bool) -> NoPositions:
@@ -322,13 +335,25 @@ def build_positions(config: TransformerConfig, *, bidirectional: bool) -> NoPosi
         case Learned():
             assert config.max_len is not None  # checked by the config
             return LearnedPositions(config.max_len, config.d_model)
-        case Rotary(base=base, pairing=pairing, scaling=scaling):
-            return RotaryPositions(config.head_width, base, pairing, scaling)
+        case Rotary() as rotary:
+            return build_rotary(rotary, config.head_width)
         case Alibi():
             return AlibiPositions(config.n_heads)
         case Relative(n_buckets=n_buckets, max_distance=max_distance):
             return RelativePositions(config.n_heads, n_buckets, max_distance, bidirectional)
     return NoPositions()
+
+
+def build_local_positions(config: TransformerConfig) -> RotaryPositions | None:
+    """Rotary positions of the layers that have a window; None if they are those of all layers."""
+    if not isinstance(config.positions, Rotary) or config.positions.local_base is None:
+        return None
+    return build_rotary(config.positions.local, config.head_width)
+
+
+def build_rotary(rotary: Rotary, d_head: int) -> RotaryPositions:
+    """Rotary positions for heads of that width."""
+    return RotaryPositions(d_head, rotary.base, rotary.pairing, rotary.scaling, rotary.width(d_head))
 
 
 def build_output(config: TransformerConfig) -> OutputLayer | None:
@@ -343,37 +368,5 @@ def build_output(config: TransformerConfig) -> OutputLayer | None:
         scaled=config.output.scaled,
         bias=config.biases.output,
         transform=(activation, build_norm(config)) if config.output.transform else None,
+        softcap=config.output.softcap,
     )
-
-
-# --- initial weights -----------------------------------------------------------------------------------------
-
-
-def initialise(model: Transformer) -> None:
-    """Post-norm: Xavier. Pre-norm: as GPT-2, with the last projection of each of n sub-layers scaled by 1/√n.
-
-    Under pre-norm the sum of n sub-layers would otherwise grow like √n; under post-norm each sum is normed.
-    """
-    pre_norm = model.config.norm.place == "pre"
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            if pre_norm:
-                nn.init.normal_(module.weight, std=INITIAL_STD)
-            else:
-                nn.init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-        elif isinstance(module, TokenEmbedding) and module.factor is not None:
-            nn.init.normal_(module.weight, std=1 / module.factor)  # × √d_model follows
-    for stack in (model.encoder, model.decoder) if pre_norm else ():
-        last = (
-            []
-            if stack is None
-            else [
-                weight
-                for name, weight in stack.named_parameters()
-                if name.endswith(("o_proj.weight", "feed_forward.down.weight"))
-            ]
-        )
-        for weight in last:
-            nn.init.normal_(weight, std=INITIAL_STD / math.sqrt(len(last)))

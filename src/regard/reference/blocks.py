@@ -13,6 +13,7 @@ from regard.config import GATES, Alibi, Learned, Relative, Rotary, Sinusoidal, T
 from regard.config.transformer import Side, inner_activation
 from regard.masks import Mask
 from regard.records import Attend, Kind
+from regard.reference.exponentials import computing_dtype
 from regard.reference.heads import linear, merge_heads, split_heads
 from regard.reference.norms import layer_norm, rms_norm
 from regard.reference.position_wise import get_activation
@@ -102,7 +103,7 @@ class Network:
         """LayerNorm or RMSNorm with the weights of that name."""
         weight, eps = self.weights[f"{name}.weight"], self.config.norm.eps
         if self.config.norm.kind == "rms":
-            return self.observed(name, rms_norm(x, weight, eps))
+            return self.observed(name, rms_norm(x, weight, eps, self.config.norm.plus_one))
         return self.observed(name, layer_norm(x, weight, self.weights.get(f"{name}.bias"), eps))
 
     def activate(self, x: np.ndarray) -> np.ndarray:
@@ -144,10 +145,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class AttentionPositions:
-    """Positions that act inside attention: rotations of q and k, or a bias (1 or B, H, T, S) of the scores."""
+    """Positions that act inside attention: rotations of q and k, or a bias (1 or B, H, T, S) of the scores.
+
+    local_rotations   the rotations of layers that have a window
+    """
 
     rotations: Rotations | None = None
     bias: np.ndarray | None = None
+    local_rotations: Rotations | None = None
 
 
 def embed(net: Network, ids: np.ndarray, segments: np.ndarray | None = None, source: bool = False) -> np.ndarray:
@@ -159,7 +164,9 @@ def embed(net: Network, ids: np.ndarray, segments: np.ndarray | None = None, sou
     else:
         x = weights["source_embedding.weight" if own_table else "embedding.weight"][ids]
     if config.embeddings.scaled:
-        x = x * math.sqrt(config.d_model)  # a Python float: NumPy's would turn float32 into float64
+        # NumPy rounds a Python number to the dtype of x, as Gemma does; the 2017 paper's product is rounded once.
+        wide = x if config.embeddings.rounded_scale else x.astype(computing_dtype(x), copy=False)
+        x = (wide * math.sqrt(config.d_model)).astype(x.dtype, copy=False)
     if config.embeddings.n_segments is not None:
         x = x + weights["segment_embedding.weight"][0 if segments is None else segments]
     return net.observed("source_embedding" if source else "embedding", x)
@@ -182,18 +189,28 @@ def block(net: Network, span: Span, positions: AttentionPositions, i: int, x: np
     name = f"{span.side}.layers.{i}"
     window = net.config.attention.window_of(i)
     own, cross, forward = (f"{name}.{part}" for part in ("self_attention", "cross_attention", "feed_forward"))
-    x = residual(net, own, x, lambda x: self_attention(net, span, positions, window, own, x))
+    y = residual(net, own, x, x, lambda x: self_attention(net, span, positions, window, own, x))
     if cross in span.memory:
-        x = residual(net, cross, x, lambda x: cross_attention(net, span, cross, x))
-    x = residual(net, forward, x, lambda x: feed_forward(net, forward, x))
-    return net.observed(name, x)
+        y = residual(net, cross, x, y, lambda x: cross_attention(net, span, cross, x))
+    y = residual(net, forward, x, y, lambda x: feed_forward(net, forward, x))
+    return net.observed(name, y)
 
 
-def residual(net: Network, name: str, x: np.ndarray, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """x + f(norm(x)) (pre-norm), or norm(x + f(x)) (post-norm, the 2017 paper)."""
-    if net.config.norm.place == "pre":
-        return net.observed(f"{name}_residual", x + f(net.norm(f"{name}_norm", x)))
-    return net.norm(f"{name}_norm", net.observed(f"{name}_residual", x + f(x)))
+def residual(
+    net: Network, name: str, x: np.ndarray, y: np.ndarray, f: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The sum of the parts so far, y, and the part f; x is the input of the block.
+
+    pre-norm: y + f(norm(y)); post-norm, the 2017 paper: norm(y + f(y)); before and after: y + norm(f(norm(y)));
+    parallel: y + f(norm(x)).
+    """
+    place = net.config.norm.place
+    if place == "post":
+        return net.norm(f"{name}_norm", net.observed(f"{name}_residual", y + f(y)))
+    added = f(net.norm(f"{name}_norm", x if place == "parallel" else y))
+    if place == "both":
+        added = net.norm(f"{name}_output_norm", added)
+    return net.observed(f"{name}_residual", y + added)
 
 
 def self_attention(
@@ -201,12 +218,20 @@ def self_attention(
 ) -> np.ndarray:
     """Each token attends to the visible tokens of its own text."""
     q, (k, v) = queries(net, name, x), keys_and_values(net, name, x)
-    if positions.rotations is not None:
-        assert isinstance(net.config.positions, Rotary)
-        q, k = (apply_rotations(part, positions.rotations, net.config.positions.pairing) for part in (q, k))
+    rotations = positions.rotations if window is None else positions.local_rotations
+    if rotations is not None:
+        q, k = rotated(net, rotations, q), rotated(net, rotations, k)
     if name in span.caches:
         k, v = span.caches[name].update(k, v)
     return attention(net, name, span.side, (q, k, v), span.layer_mask(window), positions.bias)
+
+
+def rotated(net: Network, rotations: Rotations, x: np.ndarray) -> np.ndarray:
+    """The first numbers of each head of q or k rotated, all of them unless the config says a fraction."""
+    assert isinstance(net.config.positions, Rotary)
+    width = net.config.positions.width(x.shape[-1])
+    first = apply_rotations(x[..., :width], rotations, net.config.positions.pairing)
+    return np.concatenate((first, x[..., width:]), axis=-1) if width < x.shape[-1] else first
 
 
 def cross_attention(net: Network, span: Span, name: str, x: np.ndarray) -> np.ndarray:
@@ -265,9 +290,13 @@ def attention_positions(net: Network, span: Span, like: np.ndarray) -> Attention
     """Rotary, ALiBi or relative positions, computed once for all layers."""
     config = net.config
     match config.positions:
-        case Rotary(base=base, scaling=scaling):
+        case Rotary() as rotary:
             at = span.positions if span.positions.ndim == 1 else span.positions[:, None]  # B 1 T: the same in all heads
-            return AttentionPositions(rotations=rotations_at(at, config.head_width, base, scaling, like=like))
+            width = rotary.width(config.head_width)
+            everywhere, local = (
+                rotations_at(at, width, one.base, one.scaling, like=like) for one in (rotary, rotary.local)
+            )
+            return AttentionPositions(rotations=everywhere, local_rotations=local)
         case Alibi():
             bias = alibi_bias_at(config.n_heads, span.positions, span.keys, like=like)
         case Relative(max_distance=furthest):
@@ -290,6 +319,8 @@ def logits_of(net: Network, x: np.ndarray) -> np.ndarray:
     rows = x.reshape(-1, x.shape[-1]) @ weights["embedding.weight" if output.tied else "output.weight"].T
     if net.config.biases.output:
         rows = rows + weights["output.bias"]
+    if output.softcap is not None:
+        rows = np.tanh(rows / output.softcap) * output.softcap
     return net.observed("logits", rows.reshape(*x.shape[:-1], rows.shape[-1]))
 
 

@@ -1,7 +1,7 @@
 """LayerNorm and RMSNorm over the last axis, with backward passes by hand.
 
     LayerNorm(x) = (x − μ) / √(σ² + ε) ∘ weight + bias       Ba et al. 2016; μ and σ² of the row, σ² with 1/D
-    RMSNorm(x)   = x / √(mean(x²) + ε) ∘ weight              Zhang & Sennrich 2019
+    RMSNorm(x)   = x / √(mean(x²) + ε) ∘ weight              Zhang & Sennrich 2019; in Gemma ∘ (1 + weight)
 
 For half precision the statistics are computed in float32: squares overflow float16 from 256 on.
 """
@@ -78,24 +78,32 @@ def layer_norm_backward(
 
 @array_likes
 @_no_warnings
-def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6) -> np.ndarray:
+def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6, plus_one: bool = False) -> np.ndarray:
     """Each row of x (…, D) divided by its root mean square, then times `weight` (D,).
 
     The order is Llama's: normalised in float32, rounded to the dtype of x, and only then times `weight`.
     PyTorch multiplies first, so in half precision the last digit may differ; in float32 the two are the same.
+    `plus_one` multiplies by 1 + weight, in Gemma's order: all in float32, rounded once.
 
     >>> rms_norm(np.array([[3.0, 4.0]]), eps=0.0).round(4).tolist()
     [[0.8485, 1.1314]]
     """
     _check(x, weight, None, eps)
-    n = _as_dtype_of(_divided_by_rms(x, eps)[0], x)
+    wide, _ = _divided_by_rms(x, eps)
+    if plus_one and weight is not None:
+        return _as_dtype_of(wide * (1 + weight.astype(wide.dtype)), x)
+    n = _as_dtype_of(wide, x)
     return n if weight is None else _as_dtype_of(n * weight, x)
 
 
 @array_likes
 @_no_warnings
 def rms_norm_backward(
-    grad_output: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    weight: np.ndarray | None = None,
+    eps: float = 1e-6,
+    plus_one: bool = False,
 ) -> NormGradients:
     """The gradients of x and weight, given the gradient of the output.
 
@@ -104,7 +112,8 @@ def rms_norm_backward(
     _check(x, weight, None, eps)
     n, inverse = _divided_by_rms(x, eps)
     d_output = _checked_gradient(grad_output, x).astype(n.dtype)
-    d_n = d_output if weight is None else d_output * weight
+    factor = 1 if weight is None else 1 + weight.astype(n.dtype) if plus_one else weight
+    d_n = d_output * factor
     d_x = (d_n - n * (d_n * n).mean(-1, keepdims=True)) * inverse
     return NormGradients(
         x=_as_dtype_of(d_x, x),

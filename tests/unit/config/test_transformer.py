@@ -242,7 +242,22 @@ REFUSED: dict[str, Case] = {
     "less than no dropout": (lambda: small(dropout=-0.1), ArgumentError, "found -0.1"),
     "NaN dropped": (lambda: small(dropout=float("nan")), ArgumentError, "found nan"),
     "norm kind": (lambda: Norm(kind="batch"), ArgumentError, "no norm.kind='batch'; choose one of: layer, rms"),  # type: ignore[arg-type]
-    "norm place": (lambda: Norm(place="mid"), ArgumentError, "no norm.place='mid'; choose one of: pre, post"),  # type: ignore[arg-type]
+    "norm place": (
+        lambda: Norm(place="mid"),  # type: ignore[arg-type]
+        ArgumentError,
+        "no norm.place='mid'; choose one of: pre, post, both, parallel",
+    ),
+    "LayerNorm plus one": (lambda: Norm(plus_one=True), ArgumentError, "it needs norm.kind='rms'; found 'layer'"),
+    "logits bounded to 0": (lambda: Output(softcap=0.0), ArgumentError, "softcap must be .*; found 0.0"),
+    "nothing rotated": (lambda: Rotary(fraction=0.0), ArgumentError, "at most 1; found 0.0"),
+    "more than all rotated": (lambda: Rotary(fraction=1.5), ArgumentError, "at most 1; found 1.5"),
+    "local base": (lambda: Rotary(local_base=-1.0), ArgumentError, "found -1.0"),
+    "an odd share rotated": (
+        lambda: small(positions=Rotary(fraction=0.6), d_head=6),
+        ShapeError,
+        "fraction=0.6 of a head of width 6 is 3 numbers; it must be an even number, at least 2",
+    ),
+    "no pair rotated": (lambda: small(positions=Rotary(fraction=0.1), d_head=6), ShapeError, "is 0 numbers"),
     "eps below 0": (lambda: Norm(eps=-1e-5), ArgumentError, "at least 0; found -1e-05"),
     "eps NaN": (lambda: Norm(eps=float("nan")), ArgumentError, "found nan"),
     "eps as text": (lambda: Norm(eps="1e-5"), ArgumentError, "found '1e-5'"),  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +14,13 @@ from models import CONFIGS
 from regard.config import (
     Alibi,
     AttentionStyle,
+    Embeddings,
     Learned,
     LinearScaling,
     Llama3Scaling,
+    Norm,
     NtkScaling,
+    Output,
     Positions,
     Relative,
     Rotary,
@@ -29,7 +32,7 @@ from regard.config import (
     to_tree,
 )
 from regard.config.transformer import SIZES
-from regard.config.tree import JSON_TYPES, KINDS, Fault, TreeReader
+from regard.config.tree import JSON_TYPES, KINDS, LATER_FIELDS, Fault, TreeReader
 from regard.errors import ArgumentError, RegardError
 
 PRESETS = {f"{name} {size}": getattr(TransformerConfig, name)(size) for name, table in SIZES.items() for size in table}
@@ -66,6 +69,7 @@ def test_round_trip_of_every_config_through_json(config: TransformerConfig) -> N
         Rotary(scaling=NtkScaling(factor=2.0)),
         Rotary(scaling=YarnScaling(factor=2.0, original_len=8, sharpness=1.5)),
         Rotary(scaling=Llama3Scaling(factor=2.0, original_len=8)),
+        Rotary(fraction=0.25, local_base=7.0),
     ],
 )
 def test_round_trip_of_every_kind_of_positions(positions: Positions | None) -> None:
@@ -75,6 +79,27 @@ def test_round_trip_of_every_kind_of_positions(positions: Positions | None) -> N
 
 def test_every_kind_has_a_name() -> None:
     assert set(KINDS.values()) == set((Positions | Scaling).__args__)
+
+
+def test_later_fields_are_written_only_where_they_are_not_the_default() -> None:
+    """Files that were written before these fields existed are still read, and still written the same."""
+    config = TransformerConfig.llama()
+    tree = to_tree(config)
+    styled = replace(
+        config,
+        norm=Norm(kind="rms", place="both", plus_one=True),
+        embeddings=Embeddings(scaled=True, rounded_scale=True),
+        output=Output(softcap=30.0),
+        positions=Rotary(fraction=0.5, local_base=10.0),
+    )
+    for kind, names in LATER_FIELDS.items():
+        part = next(field.name for field in fields(config) if isinstance(getattr(config, field.name), kind))
+        assert not names & tree[part].keys()
+        assert names <= to_tree(styled)[part].keys()
+    assert from_tree(to_tree(styled)) == styled
+    del tree["norm"]["eps"]
+    with pytest.raises(ArgumentError, match="eps"):
+        from_tree(tree)
 
 
 def test_a_tuple_of_windows_is_a_list() -> None:

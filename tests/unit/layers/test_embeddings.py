@@ -30,6 +30,19 @@ def test_scaled_by_the_root_of_the_width() -> None:
     assert_same_bits(scaled(IDS).detach(), (2 * plain(IDS)).detach())
 
 
+def test_a_rounded_scale_is_rounded_to_the_dtype_of_the_weights() -> None:
+    """√3072 is 55.43, and 55.5 in bfloat16, as Gemma's models were trained."""
+    embedding = TokenEmbedding(1, 3072, scaled=True, rounded_scale=True).bfloat16()
+    nn.init.ones_(embedding.weight)
+    assert embedding(torch.tensor([0])).unique().tolist() == [55.5]
+    nn.init.constant_(embedding.weight, 3.0)
+    once = TokenEmbedding(1, 3072, scaled=True).bfloat16()
+    once.weight = embedding.weight
+    assert (embedding(torch.tensor([0]))[0, 0].item(), once(torch.tensor([0]))[0, 0].item()) == (166.0, 166.0)
+    nn.init.constant_(embedding.weight, 1.1015625)
+    assert embedding(torch.tensor([0]))[0, 0] != once(torch.tensor([0]))[0, 0]
+
+
 # --- OutputLayer -------------------------------------------------------------------------------------------------
 
 
@@ -59,6 +72,13 @@ def test_tied_rows_get_gradients_from_input_and_output() -> None:
 def test_a_scaled_layer_divides_by_the_root_of_the_width() -> None:
     rows, x = vectors(W, D), vectors(2, 3, D)
     assert_close(OutputLayer(W, D, scaled=True)(x, rows), x @ rows.T / math.sqrt(D))
+
+
+def test_a_softcap_bounds_the_logits() -> None:
+    rows, x = vectors(W, D), 10 * vectors(2, 3, D)
+    found = OutputLayer(W, D, softcap=3.0)(x, rows)
+    assert_close(found, 3 * torch.tanh(x @ rows.T / 3))
+    assert found.abs().max() <= 3 < (x @ rows.T).abs().max()
 
 
 def test_the_transform_of_berts_masked_language_head() -> None:

@@ -89,6 +89,14 @@ def test_rotary(pairing: Any) -> None:
     assert_close(kind(q), kind.rotation(torch.arange(T), like=q)(q))
 
 
+@pytest.mark.parametrize("pairing", ["pairs", "halves"])
+def test_a_part_of_each_head_is_rotated(pairing: Any) -> None:
+    kind, q = RotaryPositions(10, 100.0, pairing, width=4), vectors(2, H, T, 10)
+    rotated = kind(q)
+    assert_same_bits(rotated[..., 4:], q[..., 4:])
+    assert_close(rotated[..., :4], reference.rotate(to_numpy(q[..., :4]), np.arange(T), 100.0, pairing))
+
+
 def test_alibi_and_relative_bias() -> None:
     alibi, relative = KINDS["alibi"], KINDS["relative"]
     assert isinstance(relative, RelativePositions)

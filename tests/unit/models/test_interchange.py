@@ -52,7 +52,7 @@ def test_the_round_trip_is_bit_identical(make: Callable[[], Any]) -> None:
         assert_same_bits(other.detach(), weight.detach())
         assert other.data_ptr() != weight.data_ptr(), name
     assert getattr(again, "config", None) == getattr(ours, "config", None)
-    settings = ("p", "dropout", "eps", "n_heads", "pre_norm", "activation")
+    settings = ("p", "dropout", "eps", "n_heads", "place", "activation")
     for part, other in zip(ours.modules(), again.modules(), strict=True):
         for name in settings:
             if not isinstance(value := getattr(part, name, None), nn.Module):

@@ -3,7 +3,7 @@
 To add a family, write a file with a `Family` and list it here.
 """
 
-from regard.checkpoints.families import bart, bert, distilbert, gpt2, llama, opt, phi3, roberta, t5
+from regard.checkpoints.families import bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, opt, phi3, roberta, t5
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Place
 
@@ -11,7 +11,10 @@ FAMILIES: dict[str, Family] = {
     "bart": bart.BART,
     "bert": bert.FAMILY,
     "distilbert": distilbert.FAMILY,
+    "gemma2": gemma.GEMMA2,
+    "gemma3_text": gemma.GEMMA3,
     "gpt2": gpt2.FAMILY,
+    "gpt_neox": gpt_neox.FAMILY,
     "llama": llama.LLAMA,
     "marian": bart.MARIAN,
     "mistral": llama.MISTRAL,

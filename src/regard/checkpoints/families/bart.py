@@ -11,15 +11,16 @@ UNUSED_POSITIONS = 2
 def _config(keys: ConfigKeys, positions: Positions, vocab_size: int, *, norm: bool, shared: bool) -> TransformerConfig:
     """`shared`: one vocabulary for both sides; else the decoder has `decoder_vocab_size`."""
     keys.only("is_encoder_decoder", True)
+    keys.only("tie_word_embeddings", True)  # else encoder, decoder and output have one table each
     keys.take("num_hidden_layers", None)  # a copy of encoder_layers
-    for name, default in (("attention_heads", 16), ("ffn_dim", 4096)):
-        keys.only(f"decoder_{name}", keys.count(f"encoder_{name}", default))
+    heads = keys.same("decoder_attention_heads", "encoder_attention_heads", 16)
+    d_ff = keys.same("decoder_ffn_dim", "encoder_ffn_dim", 4096)
     words = keys.count("vocab_size", vocab_size)
     return TransformerConfig(
         vocab_size=words if shared else keys.count("decoder_vocab_size", words),
         d_model=keys.count("d_model", 1024, "hidden_size"),
-        n_heads=keys.count("encoder_attention_heads", 16, "num_attention_heads"),
-        d_ff=keys.count("encoder_ffn_dim", 4096),
+        n_heads=keys.count("encoder_attention_heads", heads, "num_attention_heads"),
+        d_ff=d_ff,
         n_encoder_layers=keys.count("encoder_layers", 12),
         n_decoder_layers=keys.count("decoder_layers", 12),
         max_len=keys.count("max_position_embeddings", 1024),
@@ -29,7 +30,7 @@ def _config(keys: ConfigKeys, positions: Positions, vocab_size: int, *, norm: bo
         embeddings=Embeddings(
             scaled=keys.flag("scale_embedding", False), norm=norm, source_vocab_size=None if shared else words
         ),
-        output=Output(tied=keys.flag("tie_word_embeddings", True)),
+        output=Output(),
     )
 
 

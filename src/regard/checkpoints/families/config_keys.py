@@ -6,6 +6,7 @@ is left must be a key that changes no result (`WITHOUT_EFFECT`); all others are 
 
 from collections.abc import Mapping
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from regard.arrays import is_integer
@@ -14,6 +15,7 @@ from regard.messages import Listed
 from regard.number_checks import is_number
 
 Value = TypeVar("Value")
+MOST_LAYERS, LARGEST_COUNT = 1024, 2**24
 
 WITHOUT_EFFECT = frozenset(
     {
@@ -24,14 +26,12 @@ WITHOUT_EFFECT = frozenset(
         "_commit_hash",
         "architectures",
         "attn_implementation",
-        "auto_map",
         "dtype",
         "model_type",
         "tokenizer_class",
         "torch_dtype",
         "torchscript",
         "transformers_version",
-        "trust_remote_code",
         "use_bfloat16",
         # Of training and initialisation.
         "attention_dropout",
@@ -122,10 +122,8 @@ class ConfigKeys:
         """The names of the tensors in the files: some families have optional parts that no key mentions."""
         self._given = dict(given)
         self._taken: set[str] = {"model_type"}
-
-    @property
-    def model_type(self) -> str:
-        return str(self._given["model_type"])
+        self.numbers: dict[str, float] = {}
+        """The numbers that were taken so far, for messages."""
 
     def has(self, name: str) -> bool:
         """Whether the file has this key, with a value other than null."""
@@ -137,14 +135,20 @@ class ConfigKeys:
 
     def take(self, name: str, default: Any, *aliases: str) -> Any:
         """The value of a key as it is; null counts as absent. `aliases` are other names that files use."""
-        self._taken.update((name, *aliases))
-        return next((self._given[key] for key in (name, *aliases) if self.has(key)), default)
+        names = (name, *aliases)
+        self._taken.update(names)
+        found = {key: self._given[key] for key in names if self.has(key)}
+        if any(value != next(iter(found.values())) for value in found.values()):
+            raise self.different(found)
+        return next(iter(found.values()), default)
 
     def count(self, name: str, default: int | None = None, *aliases: str, least: int = 1) -> int:
-        """A whole number; without a default the key must be there."""
+        """A whole number; without a default the key must be there. A family may loop over it: huge ones are refused."""
         value = self.take(name, default, *aliases)
-        if not is_integer(value) or value < least:
-            raise self.invalid(name, value, f"{least}, {least + 1}, …")
+        most = MOST_LAYERS if "layer" in name else LARGEST_COUNT
+        if not is_integer(value) or not least <= value <= most:
+            raise self.invalid(name, value, f"{least}, {least + 1}, … {most:,}")
+        self.numbers[name] = int(value)
         return int(value)
 
     def number(self, name: str, default: float | None = None, *aliases: str) -> float:
@@ -180,9 +184,17 @@ class ConfigKeys:
         value = self.take(name, accepted[0])
         # In Python 1 == True, and in JSON they are not the same.
         if not any(value == one and type(value) is type(one) for one in accepted):
+            shown = shortened(value)
             raise FileError(
-                "config-key-refused", path=str(self.path), name=name, value=value, accepted=Listed(accepted)
+                "config-key-refused", path=str(self.path), name=name, value=shown, accepted=Listed(accepted)
             )
+
+    def same(self, name: str, other: str, default: int) -> int:
+        """A whole number that two keys must share: our model has one setting for both."""
+        value = self.count(other, default)
+        if self.count(name, value) != value:
+            raise self.different({other: value, name: self.count(name, value)})
+        return value
 
     def unused(self) -> tuple[str, ...]:
         """The keys that neither the family nor the lists above know: they change nothing. Call it last."""
@@ -191,6 +203,12 @@ class ConfigKeys:
                 self.only(name, accepted)
         return tuple(sorted(self._given.keys() - self._taken - WITHOUT_EFFECT))
 
+    def different(self, found: Mapping[str, Any]) -> FileError:
+        """The error for keys that must have the same value, or values that agree."""
+        values = Listed(f"{key} = {shortened(value)}" for key, value in found.items())
+        return FileError("config-keys-differ", path=str(self.path), found=values)
+
     def invalid(self, name: str, value: Any, wanted: Any) -> FileError:
         """The error for a value that a key does not accept."""
-        return FileError("config-key-value", path=str(self.path), name=name, value=value, wanted=wanted)
+        shown = shortened(value)
+        return FileError("config-key-value", path=str(self.path), name=name, value=shown, wanted=wanted)

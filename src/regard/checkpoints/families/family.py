@@ -149,14 +149,20 @@ def _parts(
     """The place of each weight of a target. Rows are divided as our weights need them, else evenly."""
     if not target.names:
         return {}
+    if target.first_row and shape[:1] != (1,):
+        raise _shape_error(name, shape, "(1, …)")
     if len(target.names) == 1 and not target.skip:
         return {target.names[0]: Place(name, transposed=target.transposed, first_row=target.first_row)}
     if target.per_head:
         count = len(target.names)
+        if not shape or shape[0] % (config.n_heads * count):
+            raise _shape_error(name, shape, f"{config.n_heads} × {count} × …")
         return {
             one: Place(name, per_head=(config.n_heads, count, part), transposed=target.transposed)
             for part, one in enumerate(target.names)
         }
+    if not shape:
+        raise _shape_error(name, shape, "(…)")
     total = shape[-1] if target.transposed and len(shape) == 2 else shape[0]
     even = (total - target.skip) // len(target.names)
     found, start = {}, target.skip
@@ -165,9 +171,12 @@ def _parts(
         found[one] = Place(name, slice(start, stop), target.transposed)
         start = stop
     if start != total:
-        names = f"{name} {tuple(shape)} ≠ {start}"
-        raise ShapeError("weights-shape", count=1, names=names)
+        raise _shape_error(name, shape, str(start))
     return found
+
+
+def _shape_error(name: str, shape: Shape, wanted: str) -> ShapeError:
+    return ShapeError("weights-shape", count=1, names=f"{name} {tuple(shape)} ≠ {wanted}")
 
 
 def _shared_names(config: TransformerConfig) -> dict[str, str]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import GATED, rotary
-from regard.config import AttentionStyle, Biases, Norm, Output, TransformerConfig
+from regard.checkpoints.families.shared_settings import GATED, layer_windows, rotary
+from regard.config import AttentionStyle, Biases, Norm, Output, Rotary, TransformerConfig
 
 
 def decoder(
@@ -14,6 +14,7 @@ def decoder(
     *,
     biases: Biases | None = None,
     attention: AttentionStyle | None = None,
+    positions: Rotary | None = None,
     defaults: dict[str, Any] | None = None,
 ) -> TransformerConfig:
     """The config of a decoder with rotary positions, RMSNorm and a gated feed-forward.
@@ -35,7 +36,7 @@ def decoder(
         n_decoder_layers=keys.count("num_hidden_layers", default["layers"]),
         max_len=keys.count("max_position_embeddings", default["max_len"]),
         activation=keys.choice("hidden_act", GATED, "silu"),
-        positions=rotary(keys),
+        positions=rotary(keys) if positions is None else positions,
         norm=Norm(kind="rms", place="pre", final=True, eps=keys.number("rms_norm_eps", default["eps"])),
         attention=AttentionStyle() if attention is None else attention,
         biases=Biases.none() if biases is None else biases,
@@ -69,11 +70,7 @@ def _qwen_windows(keys: ConfigKeys) -> tuple[int | None, ...] | None:
     keys.take("sliding_window", None)
     if kinds is None:
         kinds = ["sliding_attention" if window and i >= first else "full_attention" for i in range(layers)]
-    known = ("full_attention", "sliding_attention")
-    if not isinstance(kinds, list) or len(kinds) != layers or any(kind not in known for kind in kinds):
-        raise keys.invalid("layer_types", kinds, f"{layers} × ({', '.join(known)})")
-    windows = tuple(window if kind == "sliding_attention" else None for kind in kinds)
-    return windows if any(windows) else None
+    return layer_windows(keys, kinds, window, layers)
 
 
 def _qwen2(keys: ConfigKeys) -> TransformerConfig:

@@ -9,8 +9,7 @@ UNUSED_POSITIONS = 2
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
-    width = keys.count("hidden_size", 768)
-    keys.only("word_embed_proj_dim", width)
+    width = keys.same("word_embed_proj_dim", "hidden_size", 768)
     keys.only("_remove_final_layer_norm", False)
     keys.only("layer_norm_elementwise_affine", True)
     is_pre_norm, bias = keys.flag("do_layer_norm_before", True), keys.flag("enable_bias", True)

@@ -3,17 +3,18 @@
 from regard.checkpoints.families import llama
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
+from regard.checkpoints.families.shared_settings import rotary
 from regard.config import AttentionStyle, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
-    keys.only("partial_rotary_factor", 1.0)
     keys.only("attention_bias", False)
-    keys.take("original_max_position_embeddings", None)  # of its long positions, which are refused below
+    # Its other kinds of scaling depend on the length of the text; here "yarn" is another name of one of them.
+    positions = rotary(keys, fraction=("partial_rotary_factor", 1.0), kinds=("default",))
     window = keys.count("sliding_window", 1) if keys.has("sliding_window") else None
     keys.take("sliding_window", None)
     defaults = {"vocab": 32_064, "width": 3072, "d_ff": 8192, "max_len": 4096, "eps": 1e-5}
-    return llama.decoder(keys, attention=AttentionStyle(window=window), defaults=defaults)
+    return llama.decoder(keys, attention=AttentionStyle(window=window), positions=positions, defaults=defaults)
 
 
 _ATTENTION, _FEED_FORWARD = "decoder.layers.#.self_attention", "decoder.layers.#.feed_forward"

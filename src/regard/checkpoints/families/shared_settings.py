@@ -1,11 +1,13 @@
-"""Settings that several families share: activations and rotary positions, in Hugging Face's names."""
+"""Settings that several families share: activations, rotary positions and windows, in Hugging Face's names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from regard.arrays import is_integer
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.config import LinearScaling, Llama3Scaling, Rotary, Scaling, YarnScaling
 from regard.config.transformer import GATES, Activation, ActivationName
+from regard.messages import Listed
 from regard.number_checks import is_number
 
 ACTIVATIONS: dict[str, ActivationName] = {
@@ -23,54 +25,93 @@ GATED: dict[str, Activation] = {
 }
 """The gated feed-forward with that activation."""
 
-_ROPE_KEYS = {
-    "linear": ("factor",),
-    "llama3": ("factor", "original_max_position_embeddings", "high_freq_factor", "low_freq_factor"),
-    "yarn": ("factor", "original_max_position_embeddings"),
+
+def _is_positive(value: Any) -> bool:
+    return is_number(value) and value > 0
+
+
+_YARN: dict[str, Callable[[Any], bool]] = dict.fromkeys(("beta_fast", "beta_slow", "attention_factor"), _is_positive)
+_ROPE_KEYS: dict[str, tuple[tuple[str, ...], dict[str, Callable[[Any], bool]]]] = {
+    "default": ((), {}),
+    "linear": (("factor",), {}),
+    "llama3": (("factor", "high_freq_factor", "low_freq_factor"), {}),
+    "yarn": (("factor",), {**_YARN, "truncate": lambda value: value is True}),
 }
-_OPTIONAL_ROPE_KEYS = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate", "mscale", "mscale_all_dim")}
+"""The keys that each kind of scaling needs, and those that it may have with the values we compute."""
+ROPE_KINDS = tuple(_ROPE_KEYS)
 
 
-def rotary(keys: ConfigKeys, base: float = 10_000.0, **options: Any) -> Rotary:
-    """Rotary positions from `rope_parameters`, or from `rope_theta` and `rope_scaling` in older files."""
-    old = keys.table("rope_scaling")
-    given = dict(keys.table("rope_parameters") or old or {})
-    kind = given.pop("rope_type", None) or given.pop("type", None) or "default"
+def rotary(
+    keys: ConfigKeys,
+    *,
+    base: tuple[str, float] = ("rope_theta", 10_000.0),
+    fraction: tuple[str, float] | None = None,
+    kinds: Collection[str] = ROPE_KINDS,
+) -> Rotary:
+    """Rotary positions from `rope_parameters`, or from single keys and `rope_scaling` in older files.
+
+    base       the key of the base in older files, and the default
+    fraction   likewise of the share of a head that is rotated; None if the family rotates whole heads only
+    kinds      the kinds of scaling that the family has
+    """
+    old, new = keys.table("rope_scaling"), keys.table("rope_parameters")
+    single = {"rope_theta": keys.take(*base), "partial_rotary_factor": keys.take(*fraction) if fraction else None}
+    place = "rope_scaling" if old else "rope_parameters"
+    return rotary_from(keys, place, old or new or {}, single, whole=fraction is None, kinds=kinds)
+
+
+def rotary_from(
+    keys: ConfigKeys,
+    place: str,
+    table: Mapping[str, Any],
+    single: Mapping[str, Any],
+    *,
+    whole: bool = True,
+    kinds: Collection[str] = ROPE_KINDS,
+) -> Rotary:
+    """Rotary positions from a table at `place`; `single` has the values that it may lack, `whole` refuses fractions."""
+    given = {name: value for name, value in table.items() if value is not None}
+    kind = given.pop("rope_type", None) or given.pop("type", "default")
     given.pop("type", None)
-    theta = given.pop("rope_theta", None) or keys.take("rope_theta", base)
-    keys.take("rope_theta", None)
+    if kind not in kinds:
+        raise keys.invalid(f"{place}.rope_type", kind, Listed(kinds))
+    values = {name: given.pop(name, single.get(name)) for name in ("rope_theta", "partial_rotary_factor")}
+    theta, fraction = values["rope_theta"], values["partial_rotary_factor"]
     if not (is_number(theta) and theta > 0):
-        raise keys.invalid("rope_theta", theta, "> 0")
-    return Rotary(base=float(theta), scaling=_scaling(keys, str(kind), given), **options)
+        raise keys.invalid(f"{place}.rope_theta", theta, "> 0")
+    fraction = 1.0 if fraction is None else fraction
+    if not (is_number(fraction) and 0 < fraction <= 1) or (whole and fraction != 1):
+        raise keys.invalid(f"{place}.partial_rotary_factor", fraction, "1.0" if whole else "0 < … ≤ 1")
+    keys.numbers |= {"rope_theta": theta, "partial_rotary_factor": fraction}
+    scaling = _scaling(keys, place, str(kind), given)
+    return Rotary(base=float(theta), scaling=scaling, fraction=float(fraction))
 
 
-def _scaling(keys: ConfigKeys, kind: str, given: Mapping[str, Any]) -> Scaling | None:
-    """The scaling of a kind; refuses kinds and keys that we do not compute."""
-    if kind not in ("default", *_ROPE_KEYS):
-        raise keys.invalid("rope_parameters.rope_type", kind, ", ".join(("default", *_ROPE_KEYS)))
-    for name in _ROPE_KEYS.get(kind, ()):
+def _scaling(keys: ConfigKeys, place: str, kind: str, given: dict[str, Any]) -> Scaling | None:
+    """The scaling of a kind; refuses keys and values that we do not compute."""
+    trained = keys.take("original_max_position_embeddings", None)
+    length = trained or given.pop("original_max_position_embeddings", None)
+    given.pop("original_max_position_embeddings", None)
+    needed, optional = _ROPE_KEYS[kind]
+    for name in needed:
         if not (is_number(given.get(name)) and given[name] > 0):
-            if name == "original_max_position_embeddings" and keys.has(name):
-                continue
-            raise keys.invalid(f"rope_parameters.{name}", given.get(name), "> 0")
-    known = {*_ROPE_KEYS.get(kind, ()), *_OPTIONAL_ROPE_KEYS.get(kind, ())}
-    # A default of Hugging Face writes this key beside every kind.
-    strange = sorted(name for name in given if name not in known and given[name] is not None)
-    strange = [name for name in strange if not (name == "partial_rotary_factor" and given[name] == 1.0)]
-    if strange:
-        raise keys.invalid(f"rope_parameters.{strange[0]}", given[strange[0]], "null")
-    if kind == "linear":
-        return LinearScaling(factor=given["factor"])
+            raise keys.invalid(f"{place}.{name}", given.get(name), "> 0")
+    keys.numbers |= {name: value for name, value in given.items() if is_number(value)}
+    for name, value in given.items():
+        accepted = optional.get(name)
+        if name not in needed and (accepted is None or not accepted(value)):
+            wanted = "> 0" if accepted is _is_positive else f"null, with rope_type = {kind!r}"
+            raise keys.invalid(f"{place}.{name}", value, wanted)
     if kind == "default":
         return None
-    length = given.get("original_max_position_embeddings") or keys.take("original_max_position_embeddings", None)
+    if kind == "linear":
+        return LinearScaling(factor=given["factor"])
+    length = keys.count("max_position_embeddings") if length is None else length
+    if not is_integer(length) or length < 1:
+        raise keys.invalid(f"{place}.original_max_position_embeddings", length, "1, 2, …")
     if kind == "llama3":
-        return Llama3Scaling(
-            factor=given["factor"], original_len=length, fast=given["high_freq_factor"], slow=given["low_freq_factor"]
-        )
-    for name, accepted in (("truncate", (None, True)), ("mscale", (None,)), ("mscale_all_dim", (None,))):
-        if given.get(name) not in accepted:
-            raise keys.invalid(f"rope_parameters.{name}", given[name], accepted[-1])
+        fast, slow = given["high_freq_factor"], given["low_freq_factor"]
+        return Llama3Scaling(factor=given["factor"], original_len=length, fast=fast, slow=slow)
     return YarnScaling(
         factor=given["factor"],
         original_len=length,
@@ -78,3 +119,12 @@ def _scaling(keys: ConfigKeys, kind: str, given: Mapping[str, Any]) -> Scaling |
         slow=given.get("beta_slow") or 1.0,
         sharpness=given.get("attention_factor"),
     )
+
+
+def layer_windows(keys: ConfigKeys, kinds: Any, window: int | None, layers: int) -> tuple[int | None, ...] | None:
+    """The window of each layer, from its kind in `layer_types`."""
+    known = ("full_attention", "sliding_attention")
+    if not isinstance(kinds, list) or len(kinds) != layers or any(kind not in known for kind in kinds):
+        raise keys.invalid("layer_types", kinds, f"{layers} × ({', '.join(known)})")
+    windows = tuple(window if kind == "sliding_attention" else None for kind in kinds)
+    return windows if any(windows) else None

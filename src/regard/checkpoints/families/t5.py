@@ -9,8 +9,6 @@ from regard.config import AttentionStyle, Biases, Norm, Output, Relative, Transf
 def _config(keys: ConfigKeys) -> TransformerConfig:
     keys.only("is_encoder_decoder", True)
     keys.take("n_positions", None)  # the length of its training texts, no limit
-    for name in ("dense_act_fn", "is_gated_act"):
-        keys.take(name, None)  # computed from feed_forward_proj
     projection = keys.take("feed_forward_proj", "relu")
     gate, _, name = str(projection).rpartition("-")
     # Hugging Face's "gated-gelu" is the approximation by tanh.
@@ -19,6 +17,9 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     if gate not in ("", "gated") or name not in table:
         wanted = [*ACTIVATIONS, *(f"gated-{one}" for one in GATED)]
         raise keys.invalid("feed_forward_proj", projection, ", ".join(wanted))
+    for copy, value in (("dense_act_fn", name), ("is_gated_act", gate == "gated")):
+        if keys.take(copy, value) != value:
+            raise keys.different({"feed_forward_proj": projection, copy: keys.take(copy, value)})
     layers = keys.count("num_layers", 6, "num_hidden_layers")
     # Version 1.1 has an output layer of its own, without scaling; new files say only the latter.
     tied = keys.flag("scale_decoder_outputs", keys.flag("tie_word_embeddings", True))

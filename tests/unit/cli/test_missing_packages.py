@@ -41,6 +41,7 @@ CASES: dict[tuple[str, ...], list[list[str]]] = {
     ("doctor",): [["--json"]],
     ("learn",): [["--json"]],
     ("learn", "list"): [["--json"]],
+    ("learn", "path"): [["2"], ["--json"]],
     ("learn", "start"): [[NUMPY_EXERCISE], [TORCH_EXERCISES[0]], [SHEET]],
     ("learn", "check"): [[NUMPY_EXERCISE], [SHEET], [TORCH_EXERCISES[0]], [TORCH_EXERCISES[0], "--json"]],
     ("learn", "hint"): [[TORCH_EXERCISES[0]]],
@@ -50,6 +51,12 @@ CASES: dict[tuple[str, ...], list[list[str]]] = {
     ("learn", "interview"): [["--seed", "1"], ["--list"]],
     ("learn", "build"): [["--json"]],
     ("learn", "read"): [["1"], ["2", "--json"]],
+    ("learn", "export"): [["progress.json"]],
+    ("learn", "import"): [["progress.json"]],
+    ("learn", "certificate"): [["mine.html"]],
+    ("learn", "new"): [["mean-pooling", "--dir", "own"]],
+    ("learn", "verify"): [["own/mean-pooling"]],
+    ("learn", "grade"): [["own/mean-pooling", "own/mean-pooling/right"], [TORCH_EXERCISES[0], "."]],
 }
 """Arguments of each command, besides none and --help. A new command needs an entry here."""
 EVERY = [
@@ -111,6 +118,7 @@ def _assert_messages(name: str, found: Results) -> None:
         "torch": {
             ("learn", "check", exercise): "this exercise needs torch",
             ("learn", "check", exercise, "--json"): "this exercise needs torch",
+            ("learn", "grade", exercise, "."): "this exercise needs torch",
             ("train", *NEW): "regard train needs torch",
             ("evaluate", "run"): "regard evaluate needs torch",
             ("evaluate", "translator"): "regard evaluate needs torch",
@@ -135,12 +143,13 @@ def _assert_messages(name: str, found: Results) -> None:
 
 
 def _assert_marks_and_warnings(name: str, found: Results) -> None:
-    listed, started = found["learn",], found["learn", "start", TORCH_EXERCISES[0]]
+    listed, started = found["learn", "list"], found["learn", "start", TORCH_EXERCISES[0]]
     marked = [line.split()[1] for line in listed.out.splitlines() if line.startswith("  × ")]
     assert started.code == listed.code == 0
     if name == "torch":
         assert marked == TORCH_EXERCISES
         assert "needs PyTorch" in listed.out
+        assert "× needs PyTorch" in found["learn",].out
         assert "pip install 'regard[torch]'" in listed.err
         assert "this exercise needs torch" in started.err
         assert "regard train needs torch" in found["train",].err

@@ -17,6 +17,7 @@ import pytest
 from pages import Page, spans
 
 import regard.config
+from regard.checkpoints.families import FAMILIES as CHECKPOINT_FAMILIES
 from regard.config import TransformerConfig
 from regard.config.transformer import SIZES
 from regard.config.weights import weight_shapes
@@ -73,6 +74,12 @@ def test_every_size_is_in_the_table(lang: Language) -> None:
         assert numbers == [f"{getattr(config, field):,}" for field in fields], maker
         assert weights == f"{count(config) / 1e6:,.0f} M", maker
         assert known_as
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_family_of_checkpoints_is_in_the_table(lang: Language) -> None:
+    _, *rows = tables(lang)[2]
+    assert sorted(family for row in rows for family in spans(row[0])) == sorted(CHECKPOINT_FAMILIES)
 
 
 @pytest.mark.parametrize("lang", LANGS)

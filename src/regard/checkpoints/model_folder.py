@@ -61,6 +61,16 @@ def save_model(
     _config_from_tree(tree)  # never write a config that cannot be read
     about = {"format": FORMAT, "version": VERSION, "config": tree}
     text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+    write_model_files(folder, text, tensors)
+
+
+def write_model_files(
+    folder: str | os.PathLike[str], config: str, tensors: Mapping[str, Array], dtypes: Mapping[str, str] | None = None
+) -> None:
+    """Write config.json and model.safetensors, each atomically, into a folder that is created if missing.
+
+    dtypes   the dtype in which tensors are written, if not their own
+    """
     if not str(folder):
         raise FileError("model-no-name")
     target = Path(folder)
@@ -75,10 +85,10 @@ def save_model(
 
     def write_weights(aside: Path) -> None:
         with aside.open("wb") as file:
-            write_tensors(file, tensors)
+            write_tensors(file, tensors, dtypes)
 
     write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))
-    write_bytes(target / CONFIG, text.encode())
+    write_bytes(target / CONFIG, config.encode())
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:

@@ -172,9 +172,13 @@ def check_dtypes(tensors: Mapping[str, Array]) -> None:
             raise DtypeError("float-wanted", name=name, dtype=getattr(tensor, "dtype", type(tensor).__name__))
 
 
-def write_tensors(file: BinaryIO, tensors: Mapping[str, Array]) -> None:
-    """Write header and data, one tensor in memory at a time; the widest dtype first, so that all are aligned."""
-    codes = {name: _code(tensor) or "" for name, tensor in tensors.items()}
+def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], dtypes: Mapping[str, str] | None = None) -> None:
+    """Write header and data, one tensor in memory at a time; the widest dtype first, so that all are aligned.
+
+    dtypes   the dtype in which tensors are written, if not their own: NumPy has no bfloat16
+    """
+    written = {name: DTYPES[dtype] for name, dtype in (dtypes or {}).items()}
+    codes = {name: written.get(name) or _code(tensor) or "" for name, tensor in tensors.items()}
     order = sorted(tensors, key=lambda name: -np.dtype(_BYTES[codes[name]]).itemsize)
     header, end = {}, 0
     for name in order:

@@ -282,6 +282,14 @@ MESSAGES: dict[str, Message] = {
         "supported: {accepted}",
         zh="{path}：{name} = {value} 会改变计算方式，regard 不支持；支持的值：{accepted}",
     ),
+    "export-config": Message(
+        en="this model cannot be written as {family}: its {name} is {found}, and there it would be {wanted}",
+        zh="这个模型不能写成 {family}：它的 {name} 是 {found}，而在那里会变成 {wanted}",
+    ),
+    "export-refused": Message(
+        en="this model cannot be written as {family}: {reason}",
+        zh="这个模型不能写成 {family}：{reason}",
+    ),
     "config-keys-differ": Message(
         en="{path}: these keys contradict each other: {found}; regard computes only models where they agree",
         zh="{path}：这些键的值相互矛盾：{found}；regard 只计算它们一致的模型",

@@ -1,8 +1,10 @@
 """BART and Marian: an encoder and a decoder with norms after each part, as in the 2017 paper."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Names, Target, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import Biases, Embeddings, Learned, Output, Positions, Sinusoidal, TransformerConfig
 
 UNUSED_POSITIONS = 2
@@ -55,6 +57,33 @@ def _marian(keys: ConfigKeys) -> TransformerConfig:
     return _config(keys, Sinusoidal(pairing="halves"), 58_101, norm=False, shared=shared)
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("attention_heads", config.n_heads), ("ffn_dim", config.d_ff))
+    }
+    return sides | {
+        "vocab_size": config.vocab_size,
+        "d_model": config.d_model,
+        "encoder_layers": config.n_encoder_layers,
+        "decoder_layers": config.n_decoder_layers,
+        "max_position_embeddings": config.max_len,
+        "activation_function": their_activation(config),
+        "scale_embedding": config.embeddings.scaled,
+        "is_encoder_decoder": True,
+        "tie_word_embeddings": True,
+    }
+
+
+def _marian_settings(config: TransformerConfig) -> dict[str, Any]:
+    own = config.embeddings.source_vocab_size
+    if own is None:
+        return _settings(config) | {"share_encoder_decoder_embeddings": True}
+    words = {"vocab_size": own, "decoder_vocab_size": config.vocab_size}
+    return _settings(config) | words | {"share_encoder_decoder_embeddings": False}
+
+
 def _stack(side: str, positions: Target | None) -> Names:
     layer = f"model.{side}.layers.#"
     names: Names = {
@@ -74,16 +103,22 @@ def _stack(side: str, positions: Target | None) -> Names:
 
 
 _OUTPUT: Names = {
-    "model.shared": "embedding",
+    "model.shared": to("embedding", written_if=lambda config: config.embeddings.source_vocab_size is None),
     "lm_head": "output",
     "final_logits_bias": to("output.bias", first_row=True),
 }
 
 BART = Family(
     config=_bart,
+    settings=_settings,
     prefix="model.",
     names=_stack("encoder", to("encoder.positions.table", skip=UNUSED_POSITIONS))
     | _stack("decoder", to("decoder.positions.table", skip=UNUSED_POSITIONS))
     | _OUTPUT,
 )
-MARIAN = Family(config=_marian, prefix="model.", names=_stack("encoder", None) | _stack("decoder", None) | _OUTPUT)
+MARIAN = Family(
+    config=_marian,
+    settings=_marian_settings,
+    prefix="model.",
+    names=_stack("encoder", None) | _stack("decoder", None) | _OUTPUT,
+)

@@ -1,10 +1,11 @@
 """BERT: an encoder with learned positions, segments and norms after each part; with or without its word predictions."""
 
 from dataclasses import replace
+from typing import Any
 
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Names, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import Biases, Embeddings, Learned, Norm, Output, TransformerConfig
 
 
@@ -35,6 +36,22 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     return replace(found, biases=Biases(output=predicts), output=output)
 
 
+def settings(config: TransformerConfig) -> dict[str, Any]:
+    """The inverse of `encoder`."""
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.d_model,
+        "num_attention_heads": config.n_heads,
+        "intermediate_size": config.d_ff,
+        "num_hidden_layers": config.n_encoder_layers,
+        "max_position_embeddings": config.max_len,
+        "hidden_act": their_activation(config),
+        "layer_norm_eps": config.norm.eps,
+        "type_vocab_size": config.embeddings.n_segments,
+        "tie_word_embeddings": config.output is None or config.output.tied,
+    }
+
+
 STACK: Names = {
     "bert.embeddings.word_embeddings": "embedding",
     "bert.embeddings.position_embeddings": "encoder.positions.table",
@@ -55,6 +72,7 @@ OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm
 
 FAMILY = Family(
     config=_config,
+    settings=settings,
     prefix="bert.",
     renamed=OLD_NAMES,
     names={

@@ -1,8 +1,10 @@
 """DistilBERT: BERT without segments, with its own names."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family
-from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import Biases, Embeddings, Learned, Norm, Output, TransformerConfig
 
 
@@ -27,9 +29,23 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocab_size,
+        "dim": config.d_model,
+        "n_heads": config.n_heads,
+        "hidden_dim": config.d_ff,
+        "n_layers": config.n_encoder_layers,
+        "max_position_embeddings": config.max_len,
+        "activation": their_activation(config),
+        "tie_word_embeddings": config.output is None or config.output.tied,
+    }
+
+
 _LAYER = "distilbert.transformer.layer.#"
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="distilbert.",
     names={
         "distilbert.embeddings.word_embeddings": "embedding",

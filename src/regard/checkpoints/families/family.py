@@ -27,6 +27,7 @@ class Target:
     per_head    its rows are grouped by head: q, k, v of head 0, then of head 1, … as in GPT-NeoX
     first_row   it is one row, as Marian's bias of the output, (1, W)
     is_copy     used only where no other tensor holds the weight
+    written_if  whether a model of that config is written with it, where several tensors may hold one weight
     """
 
     names: tuple[str, ...]
@@ -35,6 +36,7 @@ class Target:
     per_head: bool = False
     first_row: bool = False
     is_copy: bool = False
+    written_if: Callable[[TransformerConfig], bool] | None = None
 
 
 def to(*names: str, **layout: Any) -> Target:
@@ -54,16 +56,18 @@ Names = dict[str, str | Target | None]
 class Family:
     """One kind of model.
 
-    config   from the keys of config.json to our config
-    names    the name of each module, or of a whole tensor
-    prefix   of most names; files that hold the model without its output layer leave it out
-    renamed  other spellings of a part of a name, in old files
+    config     from the keys of config.json to our config
+    names      the name of each module, or of a whole tensor; of several for one weight, the last is written
+    prefix     of most names; files that hold the model without its output layer leave it out
+    renamed    other spellings of a part of a name, in old files
+    settings   from our config to the keys of config.json; None if models of this family are only read
     """
 
     config: Callable[[ConfigKeys], TransformerConfig]
     names: Names
     prefix: str = ""
     renamed: Mapping[str, str] = field(default_factory=dict)
+    settings: Callable[[TransformerConfig], dict[str, Any]] | None = None
 
     def places(self, shapes: Mapping[str, Shape], config: TransformerConfig) -> "dict[str, Place]":
         """Where each of our weights is, by name, from the names and shapes of the tensors in the files.

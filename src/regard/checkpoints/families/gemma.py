@@ -1,11 +1,20 @@
 """Gemma 2 and 3: decoders with norms before and after each part, and a window in some of the layers."""
 
+from dataclasses import replace
 from typing import Any
 
 from regard.checkpoints.families import llama
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import GATED, layer_windows, rotary, rotary_from
+from regard.checkpoints.families.shared_settings import (
+    GATED,
+    layer_kinds,
+    layer_windows,
+    rope_table,
+    rotary,
+    rotary_from,
+    their_activation,
+)
 from regard.config import AttentionStyle, Biases, Embeddings, Norm, Output, Rotary, TransformerConfig
 
 _LAYER_TYPES = ("full_attention", "sliding_attention")
@@ -108,6 +117,30 @@ def _gemma3(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    found = llama.settings(config) | layer_kinds(config)
+    del found["hidden_act"]
+    gate = {"geglu_tanh": "gelu_pytorch_tanh"}.get(config.activation, their_activation(config))
+    scale = config.head_width**-0.5 if config.attention.scale is None else config.attention.scale
+    scalar = scale**-2
+    return found | {
+        "hidden_activation": gate,
+        # The number in the file is usually whole.
+        "query_pre_attn_scalar": round(scalar) if round(scalar) ** -0.5 == scale else scalar,
+        "attention_bias": config.biases.attention,
+        "attn_logit_softcapping": config.attention.softcap,
+        "final_logit_softcapping": None if config.output is None else config.output.softcap,
+    }
+
+
+def _gemma3_settings(config: TransformerConfig) -> dict[str, Any]:
+    found = _settings(config)
+    if isinstance(config.positions, Rotary):
+        tables = (replace(config.positions, local_base=None), config.positions.local)
+        found["rope_parameters"] = dict(zip(_LAYER_TYPES, map(rope_table, tables), strict=True))
+    return found
+
+
 _NAMES: Names = {
     **llama.NAMES,
     "model.layers.#.post_attention_layernorm": "decoder.layers.#.self_attention_output_norm",
@@ -115,5 +148,5 @@ _NAMES: Names = {
     "model.layers.#.post_feedforward_layernorm": "decoder.layers.#.feed_forward_output_norm",
 }
 
-GEMMA2 = Family(config=_gemma2, names=_NAMES, prefix="model.")
-GEMMA3 = Family(config=_gemma3, names=_NAMES, prefix="model.")
+GEMMA2 = Family(config=_gemma2, settings=_settings, names=_NAMES, prefix="model.")
+GEMMA3 = Family(config=_gemma3, settings=_gemma3_settings, names=_NAMES, prefix="model.")

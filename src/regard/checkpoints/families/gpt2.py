@@ -1,8 +1,10 @@
 """GPT-2: a decoder with learned positions and norms before each part; its matrices are stored transposed."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import AttentionStyle, Learned, Norm, Output, TransformerConfig
 
 
@@ -29,8 +31,24 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocab_size,
+        "n_embd": config.d_model,
+        "n_head": config.n_heads,
+        "n_inner": config.d_ff,
+        "n_layer": config.n_decoder_layers,
+        "n_positions": config.max_len,
+        "activation_function": their_activation(config),
+        "layer_norm_epsilon": config.norm.eps,
+        "scale_attn_weights": config.attention.scale is None,
+        "tie_word_embeddings": config.output is not None and config.output.tied,
+    }
+
+
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="transformer.",
     names={
         "transformer.wte": "embedding",

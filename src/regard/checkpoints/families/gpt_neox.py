@@ -1,9 +1,11 @@
 """GPT-NeoX and Pythia: a decoder whose attention and feed-forward read the same vectors, with partly rotated heads."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS, rotary
-from regard.config import Biases, Norm, Output, TransformerConfig
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, rope_table, rotary, their_activation
+from regard.config import Biases, Norm, Output, Rotary, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
@@ -27,9 +29,28 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    table = rope_table(config.positions) if isinstance(config.positions, Rotary) else {}
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.d_model,
+        "num_attention_heads": config.n_heads,
+        "intermediate_size": config.d_ff,
+        "num_hidden_layers": config.n_decoder_layers,
+        "max_position_embeddings": config.max_len,
+        "hidden_act": their_activation(config),
+        "rope_parameters": {"partial_rotary_factor": 1.0} | table,
+        "use_parallel_residual": config.norm.place == "parallel",
+        "layer_norm_eps": config.norm.eps,
+        "attention_bias": config.biases.attention,
+        "tie_word_embeddings": config.output is not None and config.output.tied,
+    }
+
+
 _LAYER = "gpt_neox.layers.#"
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="gpt_neox.",
     names={
         "gpt_neox.embed_in": "embedding",

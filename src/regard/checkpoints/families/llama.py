@@ -5,7 +5,14 @@ from typing import Any
 
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import GATED, layer_windows, rotary
+from regard.checkpoints.families.shared_settings import (
+    GATED,
+    layer_kinds,
+    layer_windows,
+    rope_table,
+    rotary,
+    their_activation,
+)
 from regard.config import AttentionStyle, Biases, Norm, Output, Rotary, TransformerConfig
 
 
@@ -42,6 +49,38 @@ def decoder(
         biases=Biases.none() if biases is None else biases,
         output=Output(tied=keys.flag("tie_word_embeddings", False)),
     )
+
+
+def settings(config: TransformerConfig) -> dict[str, Any]:
+    """The inverse of `decoder`."""
+    found = {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.d_model,
+        "num_attention_heads": config.n_heads,
+        "num_key_value_heads": config.key_value_heads,
+        "head_dim": config.head_width,
+        "intermediate_size": config.d_ff,
+        "num_hidden_layers": config.n_decoder_layers,
+        "max_position_embeddings": config.max_len,
+        "hidden_act": their_activation(config),
+        "rms_norm_eps": config.norm.eps,
+        "tie_word_embeddings": config.output is not None and config.output.tied,
+    }
+    return found | ({"rope_parameters": rope_table(config.positions)} if isinstance(config.positions, Rotary) else {})
+
+
+def _llama_settings(config: TransformerConfig) -> dict[str, Any]:
+    return settings(config) | {"attention_bias": config.biases.attention, "mlp_bias": config.biases.feed_forward}
+
+
+def _mistral_settings(config: TransformerConfig) -> dict[str, Any]:
+    return settings(config) | {"sliding_window": config.attention.window_of(0)}
+
+
+def _qwen_settings(config: TransformerConfig) -> dict[str, Any]:
+    kinds = layer_kinds(config)
+    found = settings(config) | {"use_sliding_window": kinds["sliding_window"] is not None} | kinds
+    return found | ({"attention_bias": config.biases.attention} if config.attention.qk_norm else {})
 
 
 def _llama(keys: ConfigKeys) -> TransformerConfig:
@@ -107,7 +146,7 @@ NAMES: Names = {
     "lm_head": "output",
 }
 
-LLAMA = Family(config=_llama, names=NAMES, prefix="model.")
-MISTRAL = Family(config=_mistral, names=NAMES, prefix="model.")
-QWEN2 = Family(config=_qwen2, names=NAMES, prefix="model.")
-QWEN3 = Family(config=_qwen3, names=NAMES, prefix="model.")
+LLAMA = Family(config=_llama, settings=_llama_settings, names=NAMES, prefix="model.")
+MISTRAL = Family(config=_mistral, settings=_mistral_settings, names=NAMES, prefix="model.")
+QWEN2 = Family(config=_qwen2, settings=_qwen_settings, names=NAMES, prefix="model.")
+QWEN3 = Family(config=_qwen3, settings=_qwen_settings, names=NAMES, prefix="model.")

@@ -1,8 +1,10 @@
 """OPT: a decoder as GPT-2's, with ReLU and positions that count from 2."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import Biases, Learned, Norm, Output, TransformerConfig
 
 UNUSED_POSITIONS = 2
@@ -28,9 +30,26 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.d_model,
+        "word_embed_proj_dim": config.d_model,
+        "num_attention_heads": config.n_heads,
+        "ffn_dim": config.d_ff,
+        "num_hidden_layers": config.n_decoder_layers,
+        "max_position_embeddings": config.max_len,
+        "activation_function": their_activation(config),
+        "do_layer_norm_before": config.norm.place == "pre",
+        "enable_bias": config.biases.attention,
+        "tie_word_embeddings": config.output is not None and config.output.tied,
+    }
+
+
 _LAYER = "model.decoder.layers.#"
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="model.",
     names={
         "model.decoder.embed_tokens": "embedding",

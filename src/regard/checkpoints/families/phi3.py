@@ -1,5 +1,7 @@
 """Phi-3: Llama with one matrix for q, k and v, and one for the gate and what it multiplies."""
 
+from typing import Any
+
 from regard.checkpoints.families import llama
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
@@ -17,9 +19,14 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     return llama.decoder(keys, attention=AttentionStyle(window=window), positions=positions, defaults=defaults)
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    return llama.settings(config) | {"sliding_window": config.attention.window_of(0)}
+
+
 _ATTENTION, _FEED_FORWARD = "decoder.layers.#.self_attention", "decoder.layers.#.feed_forward"
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="model.",
     names={
         **llama.NAMES,

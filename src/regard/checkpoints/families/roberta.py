@@ -1,6 +1,7 @@
 """RoBERTa: BERT whose positions count from 2, with other names for its word predictions."""
 
 from dataclasses import replace
+from typing import Any
 
 from regard.checkpoints.families import bert
 from regard.checkpoints.families.config_keys import ConfigKeys
@@ -23,10 +24,16 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     return replace(encoder, biases=Biases(output=predicts), output=output)
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    rows = None if config.max_len is None else config.max_len + UNUSED_POSITIONS
+    return bert.settings(config) | {"max_position_embeddings": rows, "pad_token_id": UNUSED_POSITIONS - 1}
+
+
 _STACK = {name.replace("bert.", "roberta.", 1): ours for name, ours in bert.STACK.items()}
 
 FAMILY = Family(
     config=_config,
+    settings=_settings,
     prefix="roberta.",
     renamed=bert.OLD_NAMES,
     names={

@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.arrays import is_integer
 from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.config import LinearScaling, Llama3Scaling, Rotary, Scaling, YarnScaling
+from regard.config import LinearScaling, Llama3Scaling, Rotary, Scaling, TransformerConfig, YarnScaling
 from regard.config.transformer import GATES, Activation, ActivationName
 from regard.messages import Listed
 from regard.number_checks import is_number
@@ -119,6 +119,34 @@ def _scaling(keys: ConfigKeys, place: str, kind: str, given: dict[str, Any]) -> 
         slow=given.get("beta_slow") or 1.0,
         sharpness=given.get("attention_factor"),
     )
+
+
+def rope_table(rotary: Rotary) -> dict[str, Any]:
+    """The `rope_parameters` of rotary positions; the inverse of `rotary`."""
+    table: dict[str, Any] = {"rope_type": "default", "rope_theta": rotary.base}
+    match rotary.scaling:
+        case LinearScaling(factor=factor):
+            table |= {"rope_type": "linear", "factor": factor}
+        case Llama3Scaling(factor=factor, original_len=length, fast=fast, slow=slow):
+            table |= {"rope_type": "llama3", "factor": factor, "original_max_position_embeddings": length}
+            table |= {"high_freq_factor": fast, "low_freq_factor": slow}
+        case YarnScaling(factor=factor, original_len=length, fast=fast, slow=slow, sharpness=sharpness):
+            table |= {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": length}
+            table |= {"beta_fast": fast, "beta_slow": slow, "attention_factor": sharpness}
+    return table | ({} if rotary.fraction == 1 else {"partial_rotary_factor": rotary.fraction})
+
+
+def their_activation(config: TransformerConfig) -> str | None:
+    """The name of an activation, plain or gated; the inverse of the tables above."""
+    found = (name for name, ours in (*ACTIVATIONS.items(), *GATED.items()) if ours == config.activation)
+    return next(found, None)
+
+
+def layer_kinds(config: TransformerConfig) -> dict[str, Any]:
+    """`layer_types` and `sliding_window`; the inverse of `layer_windows`."""
+    windows = [config.attention.window_of(i) for i in range(config.n_decoder_layers or 0)]
+    kinds = ["full_attention" if window is None else "sliding_attention" for window in windows]
+    return {"layer_types": kinds, "sliding_window": next((window for window in windows if window is not None), None)}
 
 
 def layer_windows(keys: ConfigKeys, kinds: Any, window: int | None, layers: int) -> tuple[int | None, ...] | None:

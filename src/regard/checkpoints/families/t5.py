@@ -1,9 +1,11 @@
 """T5: an encoder and a decoder with relative positions, no biases and unscaled scores; version 1.1 has gates."""
 
+from typing import Any
+
 from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import ACTIVATIONS, GATED
-from regard.config import AttentionStyle, Biases, Norm, Output, Relative, TransformerConfig
+from regard.checkpoints.families.family import Family, Names, to
+from regard.checkpoints.families.shared_settings import ACTIVATIONS, GATED, their_activation
+from regard.config import GATES, AttentionStyle, Biases, Norm, Output, Relative, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
@@ -43,6 +45,35 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     )
 
 
+def _settings(config: TransformerConfig) -> dict[str, Any]:
+    relative = config.positions if isinstance(config.positions, Relative) else Relative()
+    name = their_activation(config)
+    gate = "gelu" if config.activation == "geglu_tanh" else name
+    return {
+        "vocab_size": config.vocab_size,
+        "d_model": config.d_model,
+        "num_heads": config.n_heads,
+        "d_kv": config.head_width,
+        "d_ff": config.d_ff,
+        "num_layers": config.n_encoder_layers,
+        "num_decoder_layers": config.n_decoder_layers,
+        "feed_forward_proj": f"gated-{gate}" if config.activation in GATED.values() else name,
+        "relative_attention_num_buckets": relative.n_buckets,
+        "relative_attention_max_distance": relative.max_distance,
+        "layer_norm_epsilon": config.norm.eps,
+        "tie_word_embeddings": config.output is not None and config.output.tied,
+        "is_encoder_decoder": True,
+    }
+
+
+def _is_gated(config: TransformerConfig) -> bool:
+    return config.activation in GATES
+
+
+def _is_plain(config: TransformerConfig) -> bool:
+    return not _is_gated(config)
+
+
 def _stack(side: str, last: int) -> Names:
     """`last` is the index of the feed-forward among the parts of a block."""
     block = f"{side}.block.#.layer"
@@ -52,8 +83,10 @@ def _stack(side: str, last: int) -> Names:
         f"{block}.{last}.layer_norm": f"{side}.layers.#.feed_forward_norm",
         f"{side}.final_layer_norm": f"{side}.norm",
     }
-    for theirs, ours in (("wi", "up"), ("wi_0", "gate"), ("wi_1", "up"), ("wo", "down")):
-        names[f"{block}.{last}.DenseReluDense.{theirs}"] = f"{side}.layers.#.feed_forward.{ours}"
+    parts = (("wi", "up", _is_plain), ("wi_0", "gate", _is_gated), ("wi_1", "up", _is_gated), ("wo", "down", None))
+    for theirs, ours, written_if in parts:
+        target = to(f"{side}.layers.#.feed_forward.{ours}", written_if=written_if)
+        names[f"{block}.{last}.DenseReluDense.{theirs}"] = target
     attentions = (("SelfAttention", "self_attention"), ("EncDecAttention", "cross_attention"))
     for i, (theirs, ours) in enumerate(attentions[:last]):
         names[f"{block}.{i}.layer_norm"] = f"{side}.layers.#.{ours}_norm"
@@ -64,5 +97,6 @@ def _stack(side: str, last: int) -> Names:
 
 FAMILY = Family(
     config=_config,
-    names={"shared": "embedding", **_stack("encoder", 1), **_stack("decoder", 2), "lm_head": "output"},
+    settings=_settings,
+    names={**_stack("encoder", 1), **_stack("decoder", 2), "shared": "embedding", "lm_head": "output"},
 )

@@ -47,6 +47,7 @@ BUNDLED_TEXT_READERS = (
     "course/own_exercises/new_folder.py",
     "course/drawings/measured/__init__.py",
     "course/learner_model/building.py",
+    "course/learner_model/program/__init__.py",
     "course/lessons/index.py",
     "course/questions/bank.py",
     "course/study_path.py",

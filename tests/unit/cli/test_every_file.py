@@ -73,6 +73,7 @@ WRITES = {
     ("see", "save"): "see --model MODEL 'I love you.' --save OUT",
     ("see", "html"): "see --model MODEL 'I love you.' --html OUT",
     ("see", "png"): "see --model MODEL 'I love you.' --png OUT",
+    ("see", "svg"): "see --model MODEL 'I love you.' --svg OUT",
     ("evaluate", "output"): "evaluate MODEL --data DATA --device cpu --output OUT",
     ("plot", "png"): "plot RUN --png OUT",
     ("film", "gif"): "film RUN --gif OUT",

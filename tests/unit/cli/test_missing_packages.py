@@ -51,6 +51,7 @@ CASES: dict[tuple[str, ...], list[list[str]]] = {
     ("learn", "interview"): [["--seed", "1"], ["--list"]],
     ("learn", "build"): [["--json"]],
     ("learn", "read"): [["1"], ["2", "--json"]],
+    ("learn", "notebook"): [["1", "lesson.ipynb"]],
     ("learn", "export"): [["progress.json"]],
     ("learn", "import"): [["progress.json"]],
     ("learn", "certificate"): [["mine.html"]],

@@ -64,7 +64,7 @@ def label(token: str) -> str:
     """One token as a bounded label without control characters; "" stays empty.
 
     >>> label(" cat"), label("<b>\\u202e"), len(label("x" * 10**6)), label("")
-    ('␣cat', '<b>', 120, '')
+    ('␣cat', '<b>⟨202E⟩', 120, '')
     """
     return cut(printable_label(token[: 4 * LONGEST_LABEL]), LONGEST_LABEL) if token else ""
 

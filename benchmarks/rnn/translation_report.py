@@ -44,7 +44,8 @@ def _recipe(found: Mapping[str, Any]) -> list[str]:
         f"Learning rates: short runs of {found['trial_steps']} steps with another seed give the losses below. The best "
         "rate and the next lower one are then trained in full, and the lower validation loss decides; the table of "
         "scores shows both, the chosen one in bold. Short runs alone would mislead: so early they measure how fast a "
-        "model learns the language, not whether it reads the source.",
+        "model learns the language, not whether it reads the source. docs/log.md, 2026-11-18, tells how this rule came "
+        "about, after scores of finished runs had been seen.",
         "",
         *rates_table(models),
     ]

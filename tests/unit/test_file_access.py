@@ -49,6 +49,7 @@ BUNDLED_TEXT_READERS = (
     "course/learner_model/building.py",
     "course/learner_model/program/__init__.py",
     "course/lessons/index.py",
+    "course/lessons/notebook_file.py",
     "course/questions/bank.py",
     "course/study_path.py",
     "recipes/recipe.py",

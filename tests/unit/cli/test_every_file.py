@@ -321,7 +321,7 @@ def test_endless_stdin_is_refused(call: Call, place: Path, monkeypatch: pytest.M
 
 
 def endings(place: Path) -> dict[tuple[str, str], str]:
-    pages = {("see", "html"): ".html", ("learn certificate", "file"): ".html"}
+    pages = {("see", "html"): ".html", ("see", "svg"): ".svg", ("learn certificate", "file"): ".html"}
     return {("see", "save"): ".safetensors", ("film", "gif"): ".gif", **pages}
 
 

@@ -21,7 +21,7 @@ from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
 from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
-from regard.language.input_text import EMPTY, check_text
+from regard.language.input_text import check_text
 from regard.language.model import Backend, LanguageModel
 from regard.language.seeing import Seen, SilencedToken, labels
 from regard.language.settings import Task
@@ -166,7 +166,7 @@ class TransformersModel(LanguageModel):
         is_prompt = self.settings.task == "text"
         ids = self._prompt_ids(text) if is_prompt else self.special.around(self.tokenizer.encode(text))
         if not ids:
-            raise ArgumentError(EMPTY)
+            raise ArgumentError("translate-empty")
         written: list[int] = []
         if self.settings.task == "encoding":
             if output is not None:

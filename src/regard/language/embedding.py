@@ -13,7 +13,7 @@ import numpy as np
 from regard.arrays import convert_like, to_numpy
 from regard.checkpoints.model_folder import file_in_folder, read_json
 from regard.errors import ArgumentError, FileError
-from regard.language.input_text import EMPTY, check_text
+from regard.language.input_text import check_text
 from regard.messages import Listed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _one(model: "LanguageModel", text: str, pooling: Pooling) -> np.ndarray:
     most = min(size for size in (pooling.longest, limit, 2**20) if size is not None) - len(model.special.around([]))
     ids = model.special.around(bare[:most])
     if not ids:
-        raise ArgumentError(EMPTY)
+        raise ArgumentError("translate-empty")
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
     vectors = to_numpy(model.model.encode(convert_like(np.array([ids]), like)))[0]  # T D

@@ -12,7 +12,7 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY
 from regard.generation.beams import max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.input_text import EMPTY, Note, check_text, input_notes, read_input, without_unknown
+from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
 from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
 from regard.masks import Mask
@@ -234,7 +234,7 @@ def _encoding(model: "LanguageModel", text: str, output: str | None, recorder: R
         raise ArgumentError("see-encoder-output", name=model.name)
     ids = model.special.around(model.tokenizer.encode(text))
     if not ids:
-        raise ArgumentError(EMPTY)
+        raise ArgumentError("translate-empty")
     _check_length(model, len(ids))
     _run(model, recorder, ids)
     trace = recorder.label(labels(model, ids))

@@ -86,7 +86,6 @@ def test_value_with_braces_is_not_a_placeholder() -> None:
 NAMES: dict[str, set[str]] = {kind.__name__: set() for kind in KINDS} | {"BadLineError": {"path", "line"}}
 """Classes that take a key, and the values that are added later: a BadLineError becomes a FileError."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 class Call(NamedTuple):
@@ -117,9 +116,14 @@ def calls_in(path: Path, node: ast.AST, within: Function | None = None) -> Itera
 
 
 @cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
 def calls() -> dict[str, list[Call]]:
     found: dict[str, list[Call]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for called, call in calls_in(path, tree):
             found.setdefault(called, []).append(call)
     return found
@@ -144,7 +148,7 @@ def keys(written: ast.expr | None, call: Call) -> Iterator[tuple[Call, str | Non
         case ast.Attribute(attr="key"):  # the key of another error, checked where that error is created
             pass
         case ast.Name(id=name):
-            scopes = [scope for scope in (call.within, TREES[call.path]) if scope is not None]
+            scopes = [scope for scope in (call.within, trees()[call.path]) if scope is not None]
             if written_there := next(filter(None, (_assigned(scope, name) for scope in scopes)), []):
                 for value in written_there:
                     yield from keys(value, call)
@@ -183,7 +187,7 @@ def _reaches(other: Call, path: Path, name: str, is_method: bool) -> bool:
     """Whether `other` calls the function `name` of that file, and not another of the same name."""
     if is_method or isinstance(other.node.func, ast.Attribute):
         return is_method
-    named = (node.names for node in ast.walk(TREES[other.path]) if isinstance(node, ast.ImportFrom))
+    named = (node.names for node in ast.walk(trees()[other.path]) if isinstance(node, ast.ImportFrom))
     return other.path == path or any(name == each.name for names in named for each in names)
 
 
@@ -208,12 +212,12 @@ def test_every_raise_has_a_message_and_all_its_values() -> None:
 def test_search_finds_keys_that_are_not_literals() -> None:
     def found(source: str) -> list[str | None]:
         path = SOURCE / "made_up.py"
-        TREES[path] = ast.parse(source)
+        trees()[path] = ast.parse(source)
         try:
-            call = next(call for name, call in calls_in(path, TREES[path]) if name == "ArgumentError")
+            call = next(call for name, call in calls_in(path, trees()[path]) if name == "ArgumentError")
             return [key for _, key in keys(call.node.args[0], call)]
         finally:
-            del TREES[path]
+            del trees()[path]
 
     assert found("ArgumentError('one' if x else f'two-{x}')") == ["one", "two\\-[a-z0-9-]+"]
     assert found("def f():\n key = {1: 'one'}.get(x, 'two')\n raise ArgumentError(key)") == ["one", "two"]

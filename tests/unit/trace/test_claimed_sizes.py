@@ -34,49 +34,50 @@ def masked(rule: Any, lead: Any = (1, 1)) -> bytes:
     return content([entry([1, 1, 2, 2], names, kept=kept)], arrays)
 
 
-REFUSED: dict[str, bytes] = {
-    "2⁶³ queries": content([entry([1, 2, 2**63, 64])], {"0.map": MAP}),
-    "10³⁰ keys": content([entry([1, 2, 64, 10**30])], {"0.map": MAP}),
-    "2³¹ queries": content([entry([1, 2, 2**31, 64])], {"0.map": MAP}),
-    "a million heads of nothing": content([entry([1, 10**6, 5, 5], ())], {}),
-    "a million empty heads": content([entry([1, 10**6, 0, 5])], {"0.map": empty(1, 10**6, 0, 5)}),
-    "a million samples of nothing": content([entry([10**6, 1, 5, 5], ())], {}),
-    "many records of many samples": content([entry([2**14, 1, 5, 5], ()) for _ in range(9)], {}),
-    "no heads and all else": content([entry([2**20, 0, 5, 2**20])], {"0.map": empty(2**20, 0, 5, 2**20)}),
-    "a tensor of 2⁶³": with_tensor([2**63, 0]),
-    "a tensor of 2⁶²": with_tensor([2**62, 0]),
-    "a tensor of no number": with_tensor([2**30, 2**30, 2**30, 0]),
-    "1,001 axes": with_tensor([0] * 1001),
-    "nine axes": with_tensor([0] * 9),
-    "heads of width 0": content(
+REFUSED: dict[str, Callable[[], bytes]] = {
+    "2⁶³ queries": lambda: content([entry([1, 2, 2**63, 64])], {"0.map": MAP}),
+    "10³⁰ keys": lambda: content([entry([1, 2, 64, 10**30])], {"0.map": MAP}),
+    "2³¹ queries": lambda: content([entry([1, 2, 2**31, 64])], {"0.map": MAP}),
+    "a million heads of nothing": lambda: content([entry([1, 10**6, 5, 5], ())], {}),
+    "a million empty heads": lambda: content([entry([1, 10**6, 0, 5])], {"0.map": empty(1, 10**6, 0, 5)}),
+    "a million samples of nothing": lambda: content([entry([10**6, 1, 5, 5], ())], {}),
+    "many records of many samples": lambda: content([entry([2**14, 1, 5, 5], ()) for _ in range(9)], {}),
+    "no heads and all else": lambda: content([entry([2**20, 0, 5, 2**20])], {"0.map": empty(2**20, 0, 5, 2**20)}),
+    "a tensor of 2⁶³": lambda: with_tensor([2**63, 0]),
+    "a tensor of 2⁶²": lambda: with_tensor([2**62, 0]),
+    "a tensor of no number": lambda: with_tensor([2**30, 2**30, 2**30, 0]),
+    "1,001 axes": lambda: with_tensor([0] * 1001),
+    "nine axes": lambda: with_tensor([0] * 9),
+    "heads of width 0": lambda: content(
         [entry([1, 1, 2, 2**26], ("kept.q", "kept.k", "kept.lse"), kept=KEPT)],
         {"0.kept.q": empty(1, 1, 2, 0), "0.kept.k": empty(1, 1, 2**26, 0), "0.kept.lse": empty(1, 1, 2)},
     ),
-    "a step at 2⁶³": content([entry([1, 2, 64, 64], step=[2**63, []])], {"0.map": MAP}),
-    "a mask of 2⁶³": masked({"is": "band", "left": 2**63, "right": 0, "from_first": False}),
-    "a mask of 10³⁰": masked({"is": "prefix", "count": 10**30}),
-    "a mask in a hundred masks": masked(nested(100)),
-    "a mask of 10,000 masks": masked({"is": "either", "rules": [{"is": "prefix", "count": 1}] * 10_000}),
-    "a mask over 1,001 axes": masked({"is": "prefix", "count": 1}, [1] * 1001),
-    "objects": content([{} for _ in range(300_000)], {}),
-    "lists": content([], {}, [[] for _ in range(1_100_000)]),
-    "deep lists": raw({"__metadata__": {"regard": "[" * 100_000}}),
-    "300,000 tensors": raw({f"{n}": {} for n in range(300_000)}),
-    "a number of many digits": raw({"__metadata__": {"regard": "9" * 100_000}}),
+    "a step at 2⁶³": lambda: content([entry([1, 2, 64, 64], step=[2**63, []])], {"0.map": MAP}),
+    "a mask of 2⁶³": lambda: masked({"is": "band", "left": 2**63, "right": 0, "from_first": False}),
+    "a mask of 10³⁰": lambda: masked({"is": "prefix", "count": 10**30}),
+    "a mask in a hundred masks": lambda: masked(nested(100)),
+    "a mask of 10,000 masks": lambda: masked({"is": "either", "rules": [{"is": "prefix", "count": 1}] * 10_000}),
+    "a mask over 1,001 axes": lambda: masked({"is": "prefix", "count": 1}, [1] * 1001),
+    "objects": lambda: content([{} for _ in range(300_000)], {}),
+    "lists": lambda: content([], {}, [[] for _ in range(1_100_000)]),
+    "deep lists": lambda: raw({"__metadata__": {"regard": "[" * 100_000}}),
+    "300,000 tensors": lambda: raw({f"{n}": {} for n in range(300_000)}),
+    "a number of many digits": lambda: raw({"__metadata__": {"regard": "9" * 100_000}}),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_impossible_sizes_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "t.safetensors"
-    path.write_bytes(REFUSED[name])
+    written = REFUSED[name]()
+    path.write_bytes(written)
     tracemalloc.start()
     began = time.process_time()
     try:
         with pytest.raises(FileError) as caught:
             read_trace(path)
         assert time.process_time() - began < 5
-        assert tracemalloc.get_traced_memory()[1] < len(REFUSED[name]) * 3 + 2**28
+        assert tracemalloc.get_traced_memory()[1] < len(written) * 3 + 2**28
     finally:
         tracemalloc.stop()
     for text in (caught.value.text("en"), caught.value.text("zh")):
@@ -206,7 +207,7 @@ def test_film_of_such_files_is_drawn_or_refused(tmp_path: Path) -> None:
     began = time.process_time()
     assert head_film(read_film(tmp_path)).change == 0
     assert time.process_time() - began < 5
-    (tmp_path / "film" / "step-00000030.safetensors").write_bytes(REFUSED["a million empty heads"])
+    (tmp_path / "film" / "step-00000030.safetensors").write_bytes(REFUSED["a million empty heads"]())
     with pytest.raises(FileError, match="claims more"):
         read_film(tmp_path)
 

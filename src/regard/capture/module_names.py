@@ -56,6 +56,13 @@ class ModuleNames:
         """All modules."""
         return list(self._places.values())
 
+    @property
+    def devices(self) -> set[str]:
+        """The types of device of the parameters; the CPU for a model without any."""
+        return {
+            p.device.type for module in self._modules.values() for p in module._parameters.values() if p is not None
+        } or {"cpu"}
+
     def ancestors(self, name: str) -> list[nn.Module]:
         """The module called `name` and its parents, outermost first."""
         parts = name.split(".") if name else []
@@ -221,13 +228,17 @@ class CompiledOrder:
 
     def next_place(self, place: Place) -> Place:
         """The next attention module inside a module that contains some; the module itself if it contains none."""
-        if place.name not in self._inside:
-            self._inside[place.name] = self._attentions(place)
-        inside = self._inside[place.name]
-        if not inside:
+        if not self.contains_attention(place):
             return place
+        inside = self._inside[place.name]
         self._counts[place.name] += 1
         return inside[(self._counts[place.name] - 1) % len(inside)]
+
+    def contains_attention(self, place: Place) -> bool:
+        """Whether a module contains modules that are attention by their class, and is none itself."""
+        if place.name not in self._inside:
+            self._inside[place.name] = self._attentions(place)
+        return bool(self._inside[place.name])
 
     def mismatch(self) -> tuple[int, int] | None:
         """The number of calls and of modules, if the calls are not a multiple of the modules; else None."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.capture.additive_masks import MaskRecognizer
 from regard.capture.attention_kinds import Kinds
@@ -18,6 +18,7 @@ from regard.capture.budget import Budget
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.kernel_capture import KernelCapture
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
 from regard.capture.module_names import CompiledOrder, ModuleNames, Place, generated_length, is_attention, is_generating
@@ -64,6 +65,7 @@ class Watch:
     def __init__(self, watcher: "Watcher") -> None:
         self._watcher = watcher
         self._mode: CaptureMode | None = None
+        self._listener: KernelCapture | None = None
         self._opened = False
 
     def __enter__(self) -> Trace:
@@ -74,22 +76,26 @@ class Watch:
             self._mode = CaptureMode(
                 watcher.receive,
                 watcher.texts.listeners,
-                replace=watcher.see.fused,
+                replaces=watcher.see.fused,
                 running_module=watcher.running_module,
                 sparse=watcher.sparse or None,
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
-            self._mode.__enter__()
+            self._listener = KernelCapture(self._mode, watcher.is_followed)
+            if watcher.needs_every_operator:
+                self._listener.enter()
+            else:
+                self._listener.begin(watcher.names.devices)
         return watcher.trace
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._mode is None:
+        if self._mode is None or self._listener is None:
             return
         try:
-            self._mode.__exit__(kind, raised, where)
+            self._listener.end(kind, raised, where)
             self._mode.finish()
         finally:
             self._finish(self._mode)
@@ -163,6 +169,20 @@ class Watcher:
         if place is None or place.name not in self.chosen or not (likely or is_attention(place)):
             return None
         return place.name
+
+    @property
+    def needs_every_operator(self) -> bool:
+        """Whether tensors must be followed from operator to operator, from the start."""
+        return bool(self.sparse) or self.texts.streams is not None
+
+    def is_followed(self, softmax: Tensor) -> bool:
+        """Whether a softmax may be attention, so that its use must be followed."""
+        if self.has_refused and self.is_refused():
+            return False
+        if softmax.dim() > 2:
+            return True
+        place = self.names.innermost()  # a module that contains attentions is none: it samples a token
+        return place is None or not self.order.contains_attention(place)
 
     def is_refused(self) -> bool:
         """Whether the softmaxes of the running module are not weights of queries by keys."""

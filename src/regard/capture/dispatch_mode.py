@@ -297,12 +297,12 @@ class CaptureMode(TorchDispatchMode):
         Returns whether it was reported, and its results if they were computed.
         """
         reader, given = READERS[func], named(func, args, kwargs)
-        if reader is None or not can_replace(given):
+        if reader not in FUSED or not can_replace(given):
             return False, None
         output = Output()
 
         def report() -> Any:
-            self.report(reader(given, (None, None))._replace(output=output))
+            self.report(FUSED[FUSED.index(reader)](given, (None, None))._replace(output=output))
             return None if output.out is None else operator_results(func, args, kwargs, output)
 
         return True, self.observe(report)

@@ -314,15 +314,19 @@ def _set_flex_kernel(kernel: Callable[..., Any]) -> None:
     flex_attention._dispatch_cache.clear()
 
 
+RUNNING = tuple(f"torch.{name}." for name in ("nn", "_dynamo", "_functorch", "_ops", "autograd", "fx", "jit"))
+"""The modules of PyTorch that are on the stack of a thread that may call attention; others load data or compile."""
+
+
 def _others_run() -> bool:
-    """Whether another thread runs PyTorch: a function of the package is on its stack."""
+    """Whether another thread runs a model of PyTorch."""
     own = threading.get_ident()
     for thread, frame in sys._current_frames().items():
         at = frame if thread != own else None
         while at is not None:
-            if at.f_globals.get("__name__", "").partition(".")[0] == "torch":
+            if f"{at.f_globals.get('__name__', '')}.".startswith(RUNNING):
                 return True
-            at = at.f_back  # type: ignore[assignment]
+            at = at.f_back
     return False
 
 

@@ -177,6 +177,7 @@ ANSWERS = [
     "weights-not-kept",
     "edit-head-range",
     "edit-edge-missed",
+    "monitor-log",
     "effect-training",
     "trace-unreadable",
 ]

@@ -119,7 +119,10 @@ def test_monitor_writes_metrics_and_changes_no_weight(tmp_path: Path) -> None:
         names = {name for name in measured[2] if name.startswith(f"attention/{layer}/")}
         assert len(names) == 6 + 2 * 4
     before = read_recipe("copy", SMALL)
-    assert differences(before, read_recipe("copy", SMALL | {"monitor.every": "7"})) == ["monitor.every", "monitor.heads"]
+    assert differences(before, read_recipe("copy", SMALL | {"monitor.every": "7"})) == [
+        "monitor.every",
+        "monitor.heads",
+    ]
 
 
 # --- resuming --------------------------------------------------------------------------------------------

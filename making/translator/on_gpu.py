@@ -217,7 +217,7 @@ class Watch:
 @contextmanager
 def stopping_at(moment: float) -> Iterator[None]:
     """Send this process a stop request at that moment: training saves and ends. Between trainings it has no effect."""
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
     timer = Timer(max(0.0, moment - time.time()), os.kill, (os.getpid(), signal.SIGTERM))
     timer.daemon = True
     timer.start()
@@ -225,6 +225,7 @@ def stopping_at(moment: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        signal.signal(signal.SIGTERM, before)
 
 
 def pack(folder: Path, target: Path) -> None:

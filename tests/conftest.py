@@ -9,10 +9,16 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Bytecode is kept also where the environment says otherwise: a run starts hundreds of Python processes, and each would
+# compile the package and rewrite the tests again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 PROFILE = os.environ.get("REGARD_HYPOTHESIS", "quick")
 

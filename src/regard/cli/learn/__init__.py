@@ -1,4 +1,4 @@
-"""`regard learn`: the commands by subject. The course is imported only when a command runs.
+"""`regard learn`: the commands, by subject. The course is imported only when a command runs."""
 
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -6,6 +6,7 @@ RecurrentConfig describes the recurrent models that it is compared with.
 from regard.config.positions import (
     Alibi,
     Learned,
+    FactorScaling,
     LinearScaling,
     Llama3Scaling,
     NtkScaling,
@@ -28,6 +29,7 @@ __all__ = [
     "Biases",
     "Embeddings",
     "Learned",
+    "FactorScaling",
     "LinearScaling",
     "Llama3Scaling",
     "Norm",

@@ -130,6 +130,8 @@ def _llama(values: GgufValues) -> Keys:
     if values.get("expert_count"):
         raise values.refused("expert_count", values["expert_count"])
     biases = values.has("blk.0.attn_q.bias"), values.has("blk.0.ffn_up.bias")
+    if (window := values.get("attention.sliding_window")) and not any(biases):
+        return _decoder(values) | {"model_type": "mistral", "sliding_window": window}
     return _decoder(values) | {"attention_bias": biases[0], "mlp_bias": biases[1]}
 
 
@@ -155,6 +157,8 @@ def _gemma3(values: GgufValues) -> Keys:
 def _phi3(values: GgufValues) -> Keys:
     found = _decoder(values)
     window = values.get("attention.sliding_window") or None
+    width = found["hidden_size"] // max(1, found["num_attention_heads"])
+    found["rope_parameters"]["partial_rotary_factor"] = values.get("rope.dimension_count", width) / max(1, width)
     if values.has("rope_factors_short.weight"):
         factors = {side: values.file[f"rope_factors_{side}.weight"].ravel().tolist() for side in ("short", "long")}
         found["rope_parameters"] |= {"rope_type": "longrope"} | {f"{k}_factor": one for k, one in factors.items()}
@@ -206,8 +210,7 @@ def _t5(values: GgufValues) -> Keys:
         "num_decoder_layers": values.get("decoder_block_count", layers),
         "feed_forward_proj": "gated-gelu" if gated else "relu",
         "relative_attention_num_buckets": values["attention.relative_buckets_count"],
-        "layer_norm_epsilon": values.get("attention.layer_norm_rms_epsilon")
-        or values["attention.layer_norm_epsilon"],
+        "layer_norm_epsilon": values.get("attention.layer_norm_rms_epsilon") or values["attention.layer_norm_epsilon"],
         "decoder_start_token_id": values.get("decoder_start_token_id", 0),
         "is_encoder_decoder": True,
         "tie_word_embeddings": not values.has("output.weight"),
@@ -219,9 +222,7 @@ ARCHITECTURES: dict[str, GgufFamily] = {
     "bert": GgufFamily("bert", _bert),
     "gemma2": GgufFamily("gemma2", lambda values: _gemma(values, 46, softcaps=True), _PLUS_ONE),
     "gemma3": GgufFamily("gemma3_text", _gemma3, _PLUS_ONE),
-    "gpt2": GgufFamily(
-        "gpt2", _gpt2, dict.fromkeys(("c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"), "transposed")
-    ),
+    "gpt2": GgufFamily("gpt2", _gpt2, dict.fromkeys(("c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"), "transposed")),
     "gptneox": GgufFamily("gpt_neox", _gpt_neox, {"query_key_value": "by head"}),
     "llama": GgufFamily("llama", _llama, {"q_proj": "rotated q", "k_proj": "rotated k"}),
     "phi3": GgufFamily("phi3", _phi3),
@@ -266,7 +267,7 @@ class GgufTensors(Mapping[str, np.ndarray]):
         self._heads: dict[Layout, int] = {"rotated q": heads, "rotated k": config.get("num_key_value_heads", heads)}
         self._heads["by head"] = heads
         gated = str(config.get("feed_forward_proj", "gated")).startswith("gated")
-        self._where = _their_names(file, architecture.family, gated)
+        self._where = _their_names(file, config["model_type"], gated)
 
     def __getitem__(self, name: str) -> np.ndarray:
         found, layout = self._file[self._where[name]], self._layout(name)
@@ -320,15 +321,13 @@ def _their_names(file: GgufFile, family: str, gated: bool) -> dict[str, str]:
     import gguf
 
     known = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
-    # `rope` of a name map has a pattern for one layer; # stands for its number.
     modules = gguf.get_tensor_name_map(known[file.metadata["general.architecture"]], 1)
     table: dict[str, str] = {}
     for pattern, target in FAMILIES[family].names.items():
         module = pattern.replace("#", "0")
         name = modules.get_name(module) or modules.get_name(module.removeprefix(FAMILIES[family].prefix))
-        if name is None or target is None or (family == "t5" and pattern.endswith(".wi") and gated):
-            continue
-        table.setdefault(name.replace(".0.", ".#.") if "#" in pattern else name, pattern)
+        if name is not None and target is not None and (gated or not pattern.endswith(".wi_1")):
+            table[name.replace(".0.", ".#.") if "#" in pattern else name] = pattern
     found = {}
     for tensor in file:
         if tensor in _UNUSED:

@@ -95,5 +95,7 @@ def of_family(
         raise FileError("model-weights", path=str(tensors.path), reason=error) from error
     for name, dtype in weights.dtypes.items():
         if dtype not in FLOATS:
-            raise FileError("model-tensor-dtype", path=str(tensors.path), tensor=name, found=dtype, choices=Listed(FLOATS))
+            raise FileError(
+                "model-tensor-dtype", path=str(tensors.path), tensor=name, found=dtype, choices=Listed(FLOATS)
+            )
     return config, weights, unused

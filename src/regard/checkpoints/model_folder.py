@@ -110,8 +110,8 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     """
     source = Path(folder)
     if (file := gguf_of(source)) is not None:
-        _, about, tensors = read_gguf(file)
-        return Stored(*of_family(file, about, lambda: tensors))
+        _, described, found = read_gguf(file)
+        return Stored(*of_family(file, described, lambda: found))
     about = _about(source)
     if is_hub_folder(source):
         return Stored(*read_hub_model(source, about))

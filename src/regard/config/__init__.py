@@ -5,8 +5,8 @@ RecurrentConfig describes the recurrent models that it is compared with.
 
 from regard.config.positions import (
     Alibi,
-    Learned,
     FactorScaling,
+    Learned,
     LinearScaling,
     Llama3Scaling,
     NtkScaling,
@@ -28,8 +28,8 @@ __all__ = [
     "AttentionStyle",
     "Biases",
     "Embeddings",
-    "Learned",
     "FactorScaling",
+    "Learned",
     "LinearScaling",
     "Llama3Scaling",
     "Norm",

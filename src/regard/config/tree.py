@@ -16,8 +16,8 @@ import numpy as np
 
 from regard.config.positions import (
     Alibi,
-    Learned,
     FactorScaling,
+    Learned,
     LinearScaling,
     Llama3Scaling,
     NtkScaling,

@@ -159,8 +159,9 @@ class GgufFiles(HubFiles):
         """The ids that end a text include the end of a turn."""
         found = super().special_id(name, vocab_size)
         turn = self.metadata.get("tokenizer.ggml.eot_token_id")
-        is_more = name == "eos_token_id" and type(turn) is int and turn < vocab_size and turn not in found
-        return (*found, turn) if is_more else found
+        if name != "eos_token_id" or type(turn) is not int or turn >= vocab_size or turn in found:
+            return found
+        return (*found, turn)
 
 
 def read_tokenizer(files: HubFiles, vocab_size: int) -> AnyTokenizer:

@@ -176,7 +176,8 @@ MESSAGES: dict[str, Message] = {
     "gguf-tokenizer": Message(
         en="{path}: regard does not know the tokenizer {found!r} of this GGUF file; it knows {names}. "
         "Put the model's tokenizer.json beside it",
-        zh="{path}：regard 不支持这个 GGUF 文件的分词器 {found!r}；支持的有：{names}。请把该模型的 tokenizer.json 放在同一文件夹里",
+        zh="{path}：regard 不支持这个 GGUF 文件的分词器 {found!r}；支持的有：{names}。"
+        "请把该模型的 tokenizer.json 放在同一文件夹里",
     ),
     "kind-numpy": Message(
         en="a NumPy file (.npy or .npz): read it with numpy.load(path, allow_pickle=False) and save it in the right "

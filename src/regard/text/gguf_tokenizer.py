@@ -79,7 +79,7 @@ def _tree(path: Path, metadata: Mapping[str, Any]) -> Json:
     kinds = [NORMAL] * len(tokens) if types is None else types.tolist()
     if len(kinds) != len(tokens):
         raise ValueError(f"{len(tokens)} tokens, {len(kinds)} types")
-    tree = {"version": "1.0", "normalizer": None, "truncation": None, "padding": None}
+    tree: Json = {"version": "1.0", "normalizer": None, "truncation": None, "padding": None}
     tree |= builders[kind](path, metadata, tokens)
     tree["added_tokens"] = [
         _added(number, token, special=kinds[number] != USER_DEFINED)

@@ -10,7 +10,7 @@ from regard.checkpoints.families import llama
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.checkpoints.families.family import Family, to
 from regard.checkpoints.families.shared_settings import rotary
-from regard.config import AttentionStyle, FactorScaling, TransformerConfig
+from regard.config import AttentionStyle, FactorScaling, Rotary, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
@@ -26,7 +26,10 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
 
 
 def _settings(config: TransformerConfig) -> dict[str, Any]:
-    return llama.settings(config) | {"sliding_window": config.attention.window_of(0)}
+    found = llama.settings(config) | {"sliding_window": config.attention.window_of(0)}
+    if isinstance(config.positions, Rotary) and isinstance(config.positions.scaling, FactorScaling):
+        found["rope_parameters"]["original_max_position_embeddings"] = config.max_len
+    return found
 
 
 _ATTENTION, _FEED_FORWARD = "decoder.layers.#.self_attention", "decoder.layers.#.feed_forward"

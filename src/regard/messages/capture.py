@@ -466,4 +466,31 @@ MESSAGES: dict[str, Message] = {
         en="Attention is not explanation: this is what the edit does to this model, on this input.",
         zh="注意力不等于解释：这里只说明该编辑对这个模型、这段输入有何影响。",
     ),
+    # --- relevance ---
+    "relevance-loss": Message(
+        en="relevance needs the loss as a tensor, such as logits[0, -1, token]; found {found}",
+        zh="relevance 需要一个张量作为损失，例如 logits[0, -1, token]；现在是 {found}",
+    ),
+    "relevance-scalar": Message(
+        en="relevance needs one number that carries gradients, such as logits[0, -1, token]; found shape {shape}, "
+        "requires_grad={requires_grad}; run the model without torch.no_grad(), after model.requires_grad_()",
+        zh="relevance 需要一个带梯度的数，例如 logits[0, -1, token]；现在形状是 {shape}，"
+        "requires_grad={requires_grad}；请先调用 model.requires_grad_()，并且不要在 torch.no_grad() 中运行模型",
+    ),
+    "relevance-not-kept": Message(
+        en="relevance needs exact weights, and {name} kept none; watch with see=See(qk=True)",
+        zh="relevance 需要精确的权重，而 {name} 没有保留；观察时请使用 see=See(qk=True)",
+    ),
+    "relevance-dropout": Message(
+        en="{name} ran with dropout, so the gradient of its weights is unknown; call model.eval() before the run",
+        zh="{name} 运行时使用了 dropout，因此无法得知其权重的梯度；运行之前请调用 model.eval()",
+    ),
+    "relevance-missing": Message(
+        en="the backward pass of this loss gave no gradient for {count} of {of} records: {names}; either the loss does "
+        "not depend on them (select the others, such as trace[:4]), or the model computes them in code that regard "
+        "cannot follow backwards, such as flex_attention or compiled code",
+        zh="这个损失的反向传播没有给出 {of} 条记录中 {count} 条的梯度：{names}；可能是损失不依赖它们（请只选取"
+        "其余记录，例如 trace[:4]），也可能是模型用 regard 无法反向跟踪的代码计算它们，例如 flex_attention 或编译后"
+        "的代码",
+    ),
 }

@@ -20,8 +20,8 @@ TOPICS = (Message("learning", "学习"), Message("code", "编程"))
 KEYS = np.array([[0.9, 0.3], [0.2, 0.9], [0.1, 0.7]])
 QUERY = np.array([[4.0, 0.0]])
 HOME = "Xiao Ming went to the store to buy apples, and then he went home."
-NAME = 3
-"""The number of tokens of the name in HOME: Xiao, M, ing."""
+NAME = 2
+"""The number of tokens of the name in HOME: Xiao, Ming."""
 
 
 @cache
@@ -62,20 +62,20 @@ def library() -> Drawing:
 
 def translator_alignment() -> Drawing:
     """Where the translator looks while it writes 我爱你."""
-    record = _trace("I love you")["decoder.layers.1.cross_attention"]
+    record = _trace("I love you")["decoder.layers.2.cross_attention"]
     return Drawing(
         title=Message("Writing 我爱你: where one head looks", "写“我爱你”时，一个头看的是哪里"),
         blocks=(
             Links(
                 queries=_words(record.written),
                 keys=_words(record.key_tokens),
-                weights=np.asarray(record.weights(head=5))[0],
+                weights=np.asarray(record.weights(head=2))[0],
             ),
         ),
         caption=Message(
-            "Above: the characters that the translator writes. Below: the English words. Layer 1, head 5 of its "
+            "Above: the characters that the translator writes. Below: the English words. Layer 2, head 2 of its "
             "cross-attention; the thicker the line, the larger the weight.",
-            "上面是翻译模型写出的字，下面是英文的词。这是第 1 层交叉注意力的头 5；线越粗，权重越大。",
+            "上面是翻译模型写出的字，下面是英文的词。这是第 2 层交叉注意力的头 2；线越粗，权重越大。",
         ),
     )
 
@@ -93,9 +93,9 @@ def he_and_the_name() -> Drawing:
         blocks=(Links(queries=["he"], keys=tokens, weights=row[None], least=0.02, tight=True),),
         caption=Message(
             f"Layer {layer}, head {head} of the encoder, of all 24 heads the one that gives the name most: {first} for "
-            f"Xiao, {whole} for its three tokens. The translator splits the name because it never read it.",
+            f"Xiao, {whole} for both tokens of the name.",
             f"编码器第 {layer} 层的头 {head}，24 个头里它给名字的权重最大：Xiao 得 {first}，"
-            f"名字的三个词元共得 {whole}。名字被拆成三段，因为翻译模型从没读过它。",
+            f"名字的两个词元共得 {whole}。",
         ),
     )
 

@@ -16,7 +16,8 @@ from regard.messages import Message
 from regard.reference import softmax
 
 SENTENCE, TRANSLATION = "I love you", "我爱你"
-SEARCHED, GREEDY, BEST = "The children are asleep.", "孩子们在睡着了。", "孩子们睡着了。"
+SEARCHED = "As soon as the film started, my father fell asleep."
+GREEDY, BEST = "电影一开始，我父亲一睡着。", "电影一开始，我父亲就睡着了。"
 
 
 class Pass(NamedTuple):
@@ -223,13 +224,13 @@ def greedy_and_beam() -> Drawing:
             )
         )
     return Drawing(
-        title=Message("“The children are asleep.”, written in two ways", "“The children are asleep.”的两种译文"),
+        title=Message(f"“{SEARCHED}”, written in two ways", f"“{SEARCHED}”的两种译文"),
         blocks=tuple(parts),
         caption=Message(
-            "The probability of each token after those before it. At the fourth token greedy takes 在 and pays at 着, "
-            "two tokens later; beam search also keeps 睡 and finds the better sentence.",
-            "每个词元在前文之后的概率。写第四个词元时，贪心选了“在”，到“着”就吃了亏；束搜索也保留了“睡”，找到了更好"
-            "的句子。",
+            "The probability of each token after those before it. After 父亲 greedy takes 一 and pays at the full stop, "
+            "three tokens later; beam search also keeps 就 and finds the better sentence.",
+            "每个词元在前文之后的概率。在“父亲”之后，贪心选了“一”，三个词元之后，到句号就吃了亏；束搜索也保留了“就”，"
+            "找到了更好的句子。",
         ),
     )
 

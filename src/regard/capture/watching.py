@@ -18,6 +18,7 @@ from regard.capture.budget import Budget
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.image_tracking import ImageTracker
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
 from regard.capture.module_names import CompiledOrder, ModuleNames, Place, generated_length, is_attention, is_generating
@@ -35,7 +36,12 @@ from regard.trace import Trace
 
 
 def watch(
-    model: nn.Module, tokenizer: Any = None, see: See | None = None, layers: Any = None, budget: Any = None
+    model: nn.Module,
+    tokenizer: Any = None,
+    see: See | None = None,
+    layers: Any = None,
+    budget: Any = None,
+    images: Any = None,
 ) -> "Watch":
     """Record everything that the attention of `model` computes inside the block, in call order, by module name.
 
@@ -43,6 +49,8 @@ def watch(
     see         what each Record holds
     layers      only these modules: names, ends of names, patterns, or layer numbers, -1 for the last; [] for none
     budget      the number of bytes that the Trace may use
+    images      the picture that a vision model reads (an array, a picture of Pillow, a path), a grid such as (14, 14),
+                a pair (picture, grid), or a list of these; needed only where the model's inputs do not tell
 
     Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in
     their last bits. Only the thread that opens the block is watched. Invalid arguments raise when `watch` is called.
@@ -55,7 +63,7 @@ def watch(
     >>> trace[0].shape
     (1, 2, 3, 3)
     """
-    return Watch(Watcher(model, tokenizer, see, layers, budget))
+    return Watch(Watcher(model, tokenizer, see, layers, budget, images))
 
 
 class Watch:
@@ -123,7 +131,9 @@ class Watch:
 class Watcher:
     """The state of one watch, and its Trace."""
 
-    def __init__(self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None) -> None:
+    def __init__(
+        self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None, images: Any = None
+    ) -> None:
         _check(model, see)
         self.trace = WatchedTrace()
         self.see = See() if see is None else see
@@ -137,6 +147,7 @@ class Watcher:
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
         self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer))
+        self.images = ImageTracker(model, self.names, images, tokenizer)
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None
         self.history = DecodeHistory()
@@ -203,6 +214,7 @@ class Watcher:
         sizes = sizes_of(captured, place.module)
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
+        images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
         if place.name not in self.chosen:
             self._others[place.name] = self._others.get(place.name, 0) + 1
@@ -227,7 +239,7 @@ class Watcher:
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
         record = record.changed(query_tokens=tokens.query_tokens, key_tokens=tokens.key_tokens, written=tokens.written)
-        self.trace.append(record.changed(name=name, kind=kind, step=tokens.step, ids=tokens.ids))
+        self.trace.append(record.changed(name=name, kind=kind, step=tokens.step, ids=tokens.ids, images=images))
 
     def _generated(
         self,
@@ -282,6 +294,7 @@ class Watcher:
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
             say("watch-no-words", reason=self._speller.error) if self._speller.error else None,
+            self.images.warning(),
             say("watch-tables") if self.texts.guessed and self._speller.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),
             say("watch-lost", names=Listed.few(lost_names, 3)) if lost_names else None,

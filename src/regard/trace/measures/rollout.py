@@ -1,6 +1,7 @@
 """Attention rollout (Abnar and Zuidema 2020): the product over layers of ½ I + ½ mean attention."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,8 +45,10 @@ def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record
     queries = first.query_tokens and [row[rows] for row in first.query_tokens]
     padding = _padding(trace, rows)
     rolled = without_rows(rolled[:, None], None if padding is None else padding.queries, 0, axes=1)
+    whole = shape[1] == T
+    images = first.images if whole else tuple(replace(one, side="keys") for one in first.images if one.is_on("keys"))
     return record_from_weights(rolled, queries, first.key_tokens, name="rollout", kind=first.kind).changed(
-        padding=padding
+        padding=padding, images=images
     )
 
 

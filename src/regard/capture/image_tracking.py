@@ -263,7 +263,7 @@ class ImageTracker:
             if view.number is not None:  # by the inputs
                 number, crop = view.number - _first_number(views, places, sample), view.crop
             elif label is not None:  # `<row_1_col_2>` before each crop, `<global-img>` before the whole picture
-                number += number < 0 or label[0] == "row_1_col_1"
+                number += number < 0 or label[0] == "row_1_col_1" or (label[1] is None and crop is None)
                 crop = None if label[1] is None else 0 if label[0] == "row_1_col_1" else (crop or 0) + 1
             elif first == last_end + 1:  # right behind another view: a crop of the same picture
                 crop = 1 if crop is None else crop + 1

@@ -30,6 +30,8 @@ _SIDE, _ALONE = 2.4, 3.6
 _CHECKERED = (0.62, 0.68)
 """The shades of a picture whose pixels are unknown."""
 _LONGEST = 40
+_OUTLINED = 0.7
+"""Patches from this share of the highest level on are outlined: half of the largest weight."""
 
 
 def image_title(image: RecordImage, images: Sequence[RecordImage], lang: Language) -> str:
@@ -79,6 +81,7 @@ class _Drawing:
         largest = max((float(np.nanmax(view.weights, initial=0.0)) for view in found.views), default=0.0)
         top = options.vmax or (rounded_up(largest) if largest > 0 else 1.0)
         self.scale = Scale(top, clipped=top < largest)
+        self.highest = max(min(largest / top, 1.0), 1e-9) ** 0.5
 
     def draw(self, figure_of: Any) -> "Figure":
         alone = len(self.views) == 1
@@ -131,7 +134,7 @@ class _Drawing:
             weights, cmap=self.options.palette, norm=norm, alpha=alpha, extent=extent, aspect=aspect,
             interpolation="nearest",
         )  # fmt: skip
-        _outline(ax, level, rows, cols)
+        _outline(ax, level >= _OUTLINED * self.highest, rows, cols)
         self._marks(ax, view)
         ax.set_xlim(-0.5, cols - 0.5)
         ax.set_ylim(rows - 0.5, -0.5)
@@ -224,11 +227,11 @@ def _muted(pixels: np.ndarray) -> np.ndarray:
     return np.clip(0.2 + 0.6 * spread + 0.12 * (x - grey), 0, 1)
 
 
-def _outline(ax: Any, level: np.ndarray, rows: int, cols: int) -> None:
-    """A thin line around the patches that hold the upper half of the scale of this picture."""
+def _outline(ax: Any, is_high: np.ndarray, rows: int, cols: int) -> None:
+    """A thin line around the patches with the largest weights."""
     from matplotlib.collections import LineCollection
 
-    inside = np.pad(level >= max(0.7 * float(level.max(initial=0.0)), 1e-9), 1)
+    inside = np.pad(is_high, 1)
     lines = []
     for row in range(rows + 1):
         for col in range(cols + 1):

@@ -301,11 +301,16 @@ class Read(NamedTuple):
     frame: int | None = None
 
 
-def token_views(inputs: Inputs, tower: Tower, count: int, video: bool = False) -> list[Read]:
-    """The views that `count` tokens of a text stand for, in order; none if nothing fits."""
-    for found in _candidates(inputs, tower, count, video):
-        if found and sum(one.length for one in found) == count:
-            return found
+def token_views(inputs: Inputs, tower: Tower, count: int, samples: int, video: bool = False) -> list[Read]:
+    """The views that `count` tokens of some texts stand for, in order; none if nothing fits.
+
+    Beams of one text read its pictures, which are given once.
+    """
+    for texts in dict.fromkeys((1, samples)):
+        each, rest = divmod(count, texts)
+        for found in () if rest else _candidates(inputs, tower, each, video):
+            if found and sum(one.length for one in found) == each:
+                return found * texts
     return []
 
 

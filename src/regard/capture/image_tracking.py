@@ -230,7 +230,7 @@ class ImageTracker:
             places = np.argwhere(np.isin(ids, self._token_ids(video)))  # rows of sample and position, in order
             if len(places):
                 self.lengths[len(places), len(places)] = None
-                views = token_views(stack.inputs, self._tower(Place("", self._model)), len(places), video)
+                views = token_views(stack.inputs, self._tower(Place("", self._model)), len(places), B, video)
                 found += self._in_text(views or self._given_reads(len(places)), places, side, tokens)
         stack.text = found
         return found

@@ -1,6 +1,6 @@
 """Train a small vision–language model to name the colour of a shape, then draw where each word looks in the picture.
 
-    python examples/where_a_word_looks.py --steps 4000 --out word_in_picture.png
+    python examples/where_a_word_looks.py --steps 2500 --out word_in_picture.png
 
 The model has the classes of LLaVA in Hugging Face's transformers, with 0.2 million weights. A picture of 48 × 72 pixels
 shows a circle, a square and a triangle of different colours; the model reads its 54 patches and one word, such as
@@ -10,6 +10,7 @@ shows a circle, a square and a triangle of different colours; the model reads it
 import argparse
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 from transformers import LlavaConfig, LlavaForConditionalGeneration
 
 import regard
+from regard import Trace
 
 HIGH, WIDE, PATCH = 48, 72, 8
 GRID = HIGH // PATCH, WIDE // PATCH
@@ -50,8 +52,16 @@ def mask(shape: str, row: float, col: float, size: float) -> np.ndarray:
     return (y <= 0.8 * size) & (y >= -size + 2 * abs(x) * 0.9)
 
 
-def scene(draw: np.random.Generator) -> tuple[np.ndarray, dict[str, str]]:
-    """A picture of three shapes that do not overlap, and the colour of each."""
+class Shape(NamedTuple):
+    """The colour of a shape, and its pixels."""
+
+    colour: str
+    inside: np.ndarray
+
+
+def scene(draw: np.random.Generator) -> tuple[np.ndarray, dict[str, Shape]]:
+    """A picture of three shapes that do not overlap."""
+    found: dict[str, Shape] = {}
     pixels, taken = background(draw), np.zeros((HIGH, WIDE), bool)
     colours = dict(zip(SHAPES, draw.choice(list(COLOURS), len(SHAPES), replace=False).tolist(), strict=True))
     for shape, colour in colours.items():
@@ -64,7 +74,8 @@ def scene(draw: np.random.Generator) -> tuple[np.ndarray, dict[str, str]]:
         light = 1.12 - 0.3 * (np.mgrid[:HIGH, :WIDE][0] - row + size) / (2 * size)
         pixels[inside] = (np.array(COLOURS[colour]) * light[..., None])[inside]
         taken |= inside
-    return np.clip(pixels, 0, 255).astype(np.uint8), colours
+        found[shape] = Shape(colour, inside)
+    return np.clip(pixels, 0, 255).astype(np.uint8), found
 
 
 def batch(draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -73,7 +84,7 @@ def batch(draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor
     asked = draw.choice(SHAPES, count).tolist()
     pixels = torch.tensor(np.stack([picture for picture, _ in scenes])).permute(0, 3, 1, 2) / 127.5 - 1
     ids = torch.tensor([[PICTURE] * (GRID[0] * GRID[1]) + [WORDS.index(shape)] for shape in asked])
-    answers = [WORDS.index(colours[shape]) for (_, colours), shape in zip(scenes, asked, strict=True)]
+    answers = [WORDS.index(shapes[shape].colour) for (_, shapes), shape in zip(scenes, asked, strict=True)]
     return pixels, ids, torch.tensor(answers)
 
 
@@ -110,9 +121,34 @@ def train(steps: int, seed: int = 0) -> LlavaForConditionalGeneration:
     return reader.eval()
 
 
+def read(reader: LlavaForConditionalGeneration, picture: np.ndarray, word: str) -> tuple[str, Trace]:
+    """The answer to a word, and the attention of the forward that gave it."""
+    pixels = torch.tensor(picture)[None].permute(0, 3, 1, 2) / 127.5 - 1
+    ids = torch.tensor([[PICTURE] * (GRID[0] * GRID[1]) + [WORDS.index(word)]])
+    with torch.no_grad(), regard.watch(reader, tokenizer=lambda ids: [WORDS[i] for i in ids]) as trace:
+        answer = reader(input_ids=ids, pixel_values=pixels).logits[0, -1].argmax()
+    return WORDS[answer], trace
+
+
+def heads_that_find(reader: LlavaForConditionalGeneration, word: str, count: int = 50) -> dict[tuple[str, int], float]:
+    """How much of a word's attention falls on its shape, for each head that reads, on fresh pictures; best first."""
+    shares: dict[tuple[str, int], float] = {}
+    for seed in range(1000, 1000 + count):
+        picture, shapes = scene(np.random.default_rng(seed))
+        covered = shapes[word].inside.reshape(GRID[0], PATCH, GRID[1], PATCH).any((1, 3)).reshape(-1)
+        for record in read(reader, picture, word)[1]:
+            if "language_model" not in record.name:
+                continue
+            (image,) = record.images
+            row = np.asarray(record.weights(rows=-1))[0][:, image.patches]
+            for head, weights in enumerate(row):
+                shares[record.name, head] = shares.get((record.name, head), 0.0) + weights[covered].sum() / count
+    return dict(sorted(shares.items(), key=lambda one: -one[1]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--steps", type=int, default=2500)
     parser.add_argument("--seed", type=int, default=7, help="of the picture that is drawn")
     parser.add_argument("--word", default="circle", choices=SHAPES)
     parser.add_argument("--weights", type=Path, help="a file to load the trained weights from, or to save them to")
@@ -126,13 +162,14 @@ def main() -> None:
         reader = train(given.steps)
         if given.weights is not None:
             torch.save(reader.state_dict(), given.weights)
-    picture, colours = scene(np.random.default_rng(given.seed))
-    pixels = torch.tensor(picture)[None].permute(0, 3, 1, 2) / 127.5 - 1
-    ids = torch.tensor([[PICTURE] * (GRID[0] * GRID[1]) + [WORDS.index(given.word)]])
-    with torch.no_grad(), regard.watch(reader, tokenizer=lambda ids: [WORDS[i] for i in ids]) as trace:
-        answer = reader(input_ids=ids, pixel_values=pixels).logits[0, -1].argmax()
-    print(f"the {given.word} is {colours[given.word]}; the model says {WORDS[answer]}")
-    trace.image(given.word, lang=given.lang).savefig(given.out, dpi=150)
+    picture, shapes = scene(np.random.default_rng(given.seed))
+    answer, trace = read(reader, picture, given.word)
+    print(f"the {given.word} is {shapes[given.word].colour}; the model says {answer}")
+    found = heads_that_find(reader, given.word)
+    for (name, number), share in list(found.items())[:3]:
+        print(f"{name}, head {number}: {100 * share:.0f} % of the attention of “{given.word}” on the {given.word}")
+    layer, head = next(iter(found))
+    trace.image(given.word, layer=layer, head=head, lang=given.lang).savefig(given.out, dpi=150)
     print(given.out)
 
 

@@ -81,7 +81,8 @@ def _llava(**more: Any) -> dict[str, Any]:
 
 
 def _mllama() -> dict[str, Any]:
-    vision = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_global_layers": 1}
+    vision: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    vision["num_global_layers"] = 1
     vision |= {"attention_heads": 4, "image_size": 16, "patch_size": 4, "max_num_tiles": 4, "vision_output_dim": 64}
     vision |= {"intermediate_layers_indices": [0], "supported_aspect_ratios": SHAPES}
     rope = {"rope_type": "default", "rope_theta": 10000.0}
@@ -175,6 +176,21 @@ class EncoderBlock(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
+class Encoder(nn.Module):
+    """The layers of torchvision's VisionTransformer, by name."""
+
+    def __init__(self, width: int, heads: int, layers: int, patches: int) -> None:
+        super().__init__()
+        self.pos_embedding = nn.Parameter(torch.randn(1, patches + 1, width))
+        self.layers = nn.ModuleDict({f"encoder_layer_{i}": EncoderBlock(width, heads) for i in range(layers)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.pos_embedding
+        for layer in self.layers.values():
+            x = layer(x)
+        return x
+
+
 class TorchvisionLike(nn.Module):
     """torchvision's VisionTransformer: the same parts and names, because torchvision cannot be installed everywhere."""
 
@@ -183,16 +199,11 @@ class TorchvisionLike(nn.Module):
         self.patch_size, self.hidden_dim = patch, width
         self.conv_proj = nn.Conv2d(3, width, patch, patch)
         self.class_token = nn.Parameter(torch.randn(1, 1, width))
-        self.encoder = nn.Module()
-        self.encoder.layers = nn.ModuleDict({f"encoder_layer_{i}": EncoderBlock(width, heads) for i in range(layers)})
-        self.encoder.pos_embedding = nn.Parameter(torch.randn(1, patches + 1, width))
+        self.encoder = Encoder(width, heads, layers, patches)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv_proj(x).flatten(2).transpose(1, 2)
-        x = torch.cat([self.class_token.expand(len(x), -1, -1), x], 1) + self.encoder.pos_embedding
-        for layer in self.encoder.layers.values():
-            x = layer(x)
-        return x[:, 0]
+        return self.encoder(torch.cat([self.class_token.expand(len(x), -1, -1), x], 1))[:, 0]
 
 
 class CrossAttention(nn.Module):

@@ -175,6 +175,7 @@ ANSWERS = [
     "",
     "record-unknown",
     "weights-not-kept",
+    "image-none",
     "edit-head-range",
     "edit-edge-missed",
     "monitor-log",

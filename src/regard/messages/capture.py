@@ -123,11 +123,6 @@ MESSAGES: dict[str, Message] = {
         en="the tokenizer returned {found} for {wanted} ids; it must return one string for each",
         zh="分词器对 {wanted} 个 id 返回了 {found}；应当为每个 id 返回一个字符串",
     ),
-    "watch-images": Message(
-        en="images=: a grid of {rows} × {cols} has {patches} patches, but the model read {found}: give the grid that "
-        "has this number of patches",
-        zh="images=：{rows} × {cols} 的网格有 {patches} 个图块，而模型读入的是 {found} 个：请给出图块数相符的网格",
-    ),
     "watch-tables": Message(
         en="ids of several embedding tables fit the same attention, and none of them are inputs of the model, so "
         "tokens may be labelled with the wrong ids; give the model a get_input_embeddings() that returns its "

@@ -383,6 +383,11 @@ MESSAGES: dict[str, Message] = {
         zh="{count} 条记录都没有图片：trace.image 需要读取图像的模型。如果模型确实读入了图像，请用 "
         "watch(…, images=(图片, (行数, 列数)))，或用 with_image 给记录加上图片",
     ),
+    "watch-images": Message(
+        en="images=: a grid of {rows} × {cols} has {patches} patches, but the model read {found}: give the grid that "
+        "has this number of patches",
+        zh="images=：{rows} × {cols} 的网格有 {patches} 个图块，而模型读入的是 {found} 个：请给出图块数相符的网格",
+    ),
     "image-not-here": Message(
         en="{name!r} has no patches of a picture among its queries or keys: choose another layer",
         zh="{name!r} 的查询和键中没有图块：请选择别的层",

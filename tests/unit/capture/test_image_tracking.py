@@ -62,7 +62,8 @@ def test_feature_maps_of_a_convolutional_network() -> None:
     sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
     sizes |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_queries": 5}
     backbone = {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None}
-    config = transformers.ResNetConfig(**SMALL_RESNET)
+    options: Any = SMALL_RESNET
+    config = transformers.ResNetConfig(**options)
     trace = watched(
         built("DetrModel", backbone_config=config, **backbone, **sizes), pixel_values=pictures(1, 3, 96, 130)
     )

@@ -14,7 +14,7 @@ const MOST_READERS = 6;
 /** With at most this number of positions beside the patches, these are class tokens and registers, not words. */
 const MOST_EXTRA = 16;
 /** The rule of `image_sinks` in Python: this many times an even share, by three quarters of the queries, of these many. */
-const [SINK_TIMES, SINK_QUANTILE, SINK_QUERIES, MOST_QUERIES] = [5, 0.25, 8, 256];
+const [SINK_TIMES, SINK_QUANTILE, SINK_QUERIES, MOST_SINK_QUERIES] = [5, 0.25, 8, 256];
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function imagePanel(explorer) {
@@ -62,7 +62,7 @@ export function imagePanel(explorer) {
       const visible = (/** @type {number} */ at) => kind === "decoder" ? S - T + at + 1 : S;
       found = { words: outside, asQueries: patchesAsk, names: outside.map((i) => extra[i] ?? axis.label(axis.unitOf(i))), seen: shown.map((own) => ({
         weights: Float32Array.from(outside.flatMap((word) => own.map((place) => weight(word, place)))),
-        sinks: exact && !asQueries && T >= SINK_QUERIES && T <= MOST_QUERIES ? own.map((place) => isSink(place, T, cell, visible)) : null,
+        sinks: exact && !asQueries && T >= SINK_QUERIES && T <= MOST_SINK_QUERIES ? own.map((place) => isSink(place, T, cell, visible)) : null,
       })) };
       if (patchesAsk) weights = (view, patch, other) => { const from = shown[view][patch]; return from < 0 ? [] : shown[other].map((place) => weight(from, place)); };
       problem.textContent = exact ? "" : say("image-pooled", { high, wide });

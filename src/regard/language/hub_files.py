@@ -15,6 +15,7 @@ from regard.config import TransformerConfig
 from regard.errors import FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.language.chat import ChatTemplate, template_values
 from regard.language.settings import Settings, Task
 from regard.language.special_ids import SpecialIds
 from regard.number_checks import is_number
@@ -81,6 +82,11 @@ class HubFiles:
             named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
             found = named.get("default")
         return found if isinstance(found, str) and found else None
+
+    def template(self) -> ChatTemplate | None:
+        """The chat template with the values that it may read."""
+        text = self.chat_template()
+        return None if text is None else ChatTemplate(text, template_values(self.tokenizer_config))
 
     def unused_settings(self) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""

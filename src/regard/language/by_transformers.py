@@ -303,13 +303,14 @@ class TransformersDecoding:
 
     def crop(self, length: int) -> None:
         """Remove everything after the first columns; what is kept of the cache depends on the model."""
-        if length < self.length:
+        extra = self.length - length
+        if extra > 0:
             self._read = self._read[:, :length]
             crop = getattr(self._cache, "crop", None)
             if crop is None or length == 0:
                 self._cache = None
             else:
-                crop(length)
+                crop(-extra)
 
 
 @contextmanager

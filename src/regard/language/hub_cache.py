@@ -70,7 +70,7 @@ def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
     except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
         key = "pull-offline" if huggingface_hub.constants.HF_HUB_OFFLINE else "pull-unreachable"
         raise FileError(key, name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
-    except (errors.HfHubHTTPError, OSError, ValueError) as error:
+    except Exception as error:  # of the package, and of those that it downloads with
         raise FileError("pull-unreachable", name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
     return Path(found)
 

@@ -43,7 +43,16 @@ _USED = {
     "top_k",
     "top_p",
 }
-_OF_THE_FILE = {"_from_model_config", "transformers_version", "use_cache"}
+_OF_THE_FILE = {
+    "_from_model_config",
+    "output_attentions",
+    "output_hidden_states",
+    "output_logits",
+    "output_scores",
+    "return_dict_in_generate",
+    "transformers_version",
+    "use_cache",
+}
 
 
 class HubFiles:

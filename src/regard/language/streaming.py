@@ -6,8 +6,10 @@ from regard.errors import ArgumentError
 from regard.text.id_tokenizer import AnyTokenizer, IdTokenizer
 
 BROKEN = "\ufffd"
-LONGEST_CHARACTER = 8
-"""Tokens after which bytes that are no character are given out as such."""
+CONTEXT = 8
+"""Tokens that are decoded before new ones, since some decoders drop the first space of a text."""
+LONGEST_CHARACTER = 4
+"""Tokens of one character: its bytes. Longer runs that end in no character hold bytes that are none."""
 
 
 def stop_texts(stop: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -51,17 +53,20 @@ def _whole_characters(tokenizer: AnyTokenizer, ids: Iterable[int], before: Seque
         for number, one in enumerate(ids):
             yield f"{' ' if before or number else ''}{one}"
         return
-    context = list(before[-LONGEST_CHARACTER:])
-    # Decoded with a few tokens before them, since some decoders drop the first space of a text.
-    known, new = tokenizer.decode(context), list[int]()
+    context, new = list(before[-CONTEXT:]), list[int]()
+
+    def text_of(count: int) -> str:
+        return tokenizer.decode([*context, *new[:count]])[len(tokenizer.decode(context)) :]
+
     for one in ids:
         new.append(one)
-        text = tokenizer.decode([*context, *new])
-        if text.endswith(BROKEN) and len(new) < LONGEST_CHARACTER:
-            continue
-        if len(text) > len(known):
-            yield text[len(known) :]
-        context = [*context, *new][-LONGEST_CHARACTER:]
-        known, new = tokenizer.decode(context), []
-    if new and len(text := tokenizer.decode([*context, *new])) > len(known):
-        yield text[len(known) :]
+        count = len(new)
+        if text_of(count).endswith(BROKEN):
+            if len(new) < LONGEST_CHARACTER:
+                continue
+            count = next((n for n in range(count - 1, 0, -1) if not text_of(n).endswith(BROKEN)), 1)
+        if piece := text_of(count):
+            yield piece
+        context, new = [*context, *new[:count]][-CONTEXT:], new[count:]
+    if new and (piece := text_of(len(new))):
+        yield piece

@@ -113,8 +113,8 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 不能写成 Hugging Face 的任何一个模型家族（{names}）；例如：{reason}",
     ),
     "chat-messages": Message(
-        en='messages must be a list such as [{{"role": "user", "content": "Hello"}}]; found {found}',
-        zh='messages 应为列表，例如 [{{"role": "user", "content": "你好"}}]；现在是 {found}',
+        en="messages must be a list of objects, each with a role, such as user, and a content; found {found}",
+        zh="messages 应为列表，其中每一项有 role（如 user）和 content；现在是 {found}",
     ),
     "chat-message": Message(
         en="{place} must have a role and a content, both texts; found {found}",

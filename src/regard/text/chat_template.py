@@ -70,8 +70,11 @@ def render(template: str, messages: Sequence[Message], values: Mapping[str, Any]
         raise _too_slow(path) from None
     if "text" in answer:
         return str(answer["text"])
-    memory = {"most": format_bytes(template_process.MEMORY)} if answer["key"] == "chat-template-large" else {}
-    raise FileError(answer["key"], path=str(path), **answer["values"], **memory)
+    if answer["key"] == "chat-template-large":
+        raise FileError("chat-template-large", path=str(path), most=format_bytes(template_process.MEMORY))
+    if answer["key"] == "chat-template-raised":
+        raise FileError("chat-template-raised", path=str(path), reason=answer["values"]["reason"])
+    raise FileError("chat-template-fails", path=str(path), reason=answer["values"]["reason"])
 
 
 def _too_slow(path: Path) -> FileError:

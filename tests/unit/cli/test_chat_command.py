@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import Run
 from public_folders import gpt2, llama
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}<s>"
@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_each_line_is_a_turn(folder: Path) -> None:
+def test_each_line_is_a_turn(run: Run, folder: Path) -> None:
     from regard import load
 
     done = run("chat", "--model", str(folder), "--max-tokens", "5", "--json", stdin="The cat\n\nsat 猫\n".encode())
@@ -32,7 +32,7 @@ def test_each_line_is_a_turn(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_commands(folder: Path, lang: str) -> None:
+def test_commands(run: Run, folder: Path, lang: str) -> None:
     lines = b"/see\nThe cat\n/see\n/help\n/new\n/nope\n/exit\nnot read\n"
     done = run("chat", "--model", str(folder), "--max-tokens", "4", "--lang", lang, stdin=lines)
     assert done.code == 0, done.err
@@ -45,7 +45,7 @@ def test_commands(folder: Path, lang: str) -> None:
     assert "not read" not in done.out
 
 
-def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_what_is_refused(run: Run, folder: Path, tmp_path: Path) -> None:
     assert (found := run("chat")).code == 2
     assert "--model" in found.err
     found = run("chat", "--model", str(gpt2(tmp_path / "gpt2")), stdin=b"x\n")
@@ -71,7 +71,7 @@ def test_ctrl_c_stops_one_answer(folder: Path) -> None:
     assert b"/exit" in out
 
 
-def test_convert(folder: Path, tmp_path: Path) -> None:
+def test_convert(run: Run, folder: Path, tmp_path: Path) -> None:
     done = run("convert", str(folder), str(tmp_path / "new"), "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["family"] == "llama"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tiny_language import PAIRS, translator_folder
 
 from making.translator import on_gpu
 from regard.recipes import Recipe, read_recipe
@@ -62,12 +63,23 @@ def test_a_run_that_is_too_slow_ends_at_the_limit(tmp_path: Path, monkeypatch: p
     assert (model / "model.safetensors").is_file()
 
 
-def test_a_finished_run_is_packed(tmp_path: Path) -> None:
-    on_gpu.train_in_time(recipe_of(), tmp_path / "run", options_of(tmp_path, 1000))
+def test_a_run_is_packed_with_its_translations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = tmp_path / "run" / "small"
+    small.parent.mkdir()
+    translator_folder(small)
+    for name in ("recipe.toml", "metrics.jsonl", "finished.json"):
+        (tmp_path / "run" / name).write_text("", encoding="utf-8")
+    english = sorted({one for one, _ in PAIRS})
+    (tmp_path / "valid.tsv").write_text("".join(f"{one}\tx\n" for one in english), encoding="utf-8")
+    monkeypatch.setattr(on_gpu, "SENTENCES", tmp_path)
+    on_gpu.write_translations(small, recipe_of(), options_of(tmp_path, 0, "--device", "cpu"))
+    translated = (small / "translated-valid.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[0] for line in translated] == english
     on_gpu.pack(tmp_path / "run", tmp_path / "student-1.tar")
     with tarfile.open(tmp_path / "student-1.tar") as file:
         names = {Path(name).name for name in file.getnames()}
-    assert names >= {"model.safetensors", "tokenizer.json", "recipe.toml", "metrics.jsonl", "finished.json"}
+    wanted = {"model.safetensors", "tokenizer.json", "recipe.toml", "metrics.jsonl", "finished.json"}
+    assert names >= wanted | {"translated-valid.tsv"}
 
 
 def test_a_run_that_fails_starts_again_without_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,8 @@ MESSAGES: dict[str, Message] = {
         zh="还没有回答：请先输入一条消息",
     ),
     "language-not-pulled": Message(
-        en="there is no folder {name!r}, and no model of that name in the cache; to download it: regard pull {name}",
-        zh="文件夹 {name!r} 不存在，缓存里也没有这个名字的模型；要下载它：regard pull {name}",
+        en="there is no folder {name}, and no model of that name in the cache; to download it: regard pull {name}",
+        zh="文件夹 {name} 不存在，缓存里也没有这个名字的模型；要下载它：regard pull {name}",
     ),
     "pull-name": Message(
         en="the name of a model on the hub is like organisation/name; found {found!r}",

@@ -13,10 +13,10 @@ see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile and not web"
 
 quick: $(VENV)/.test              ## some tests of every package, in a minute
-	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not gpu and not long and not hostile and not web" --quick tests/unit
 
 test-web: $(VENV)/.test           ## the page in a real browser: Chromium, a system package
 	$(BIN)/python -m pytest -m web tests/web tests/unit/views
@@ -25,7 +25,7 @@ check-js:                         ## the types of the front end, by TypeScript f
 	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile and not web"
 
 test-long: $(VENV)/.test          ## the tests that take minutes
 	$(BIN)/python -m pytest -m long

@@ -1,13 +1,14 @@
 """python -m making.translator.on_gpu teachers|students --data DIR --out DIR: trains on one GPU within a time limit.
 
 teachers   four runs of teacher.toml with different seeds; then they translate english.txt together (distilled.tsv)
-students   three runs of student.toml, which differ in seed, dropout, and how often they read the own pairs
+students   two runs of student.toml, which differ in seed, dropout, and how often they read the own pairs
 
 All runs share the GPU. Each measures its pace while the learning rate still rises, which is the same for any number of
 steps, and then gets as many steps as fit before the limit. A run that is too slow all the same ends at the limit, with
 the mean of its last checkpoints. One that fails starts again without CUDA graphs.
 
---out gets one small file per run, NAME.tar: the model as int8, its recipe, metrics and final figures.
+--out gets one small file per run, NAME.tar: the model as int8, its recipe, metrics and final figures, and how it
+translates the held-out pairs, dev.tsv and benchmarks/sentences/*.txt (to be scored where sacreBLEU is installed).
 The checkpoints stay in --runs; the same command continues what is there.
 """
 
@@ -27,8 +28,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from benchmarks.translator import SENTENCES
 from making.bundle import bundle
-from regard.evaluation.translation import RECIPE
+from regard.evaluation.translation import RECIPE, read_trained, translate_lines
+from regard.models import Transformer
 from regard.recipes import Recipe, read_recipe
 from regard.recipes.recipe import to_toml
 from regard.recipes.running import FINISHED, train
@@ -43,8 +46,7 @@ RUNS: dict[str, dict[str, dict[str, str]]] = {
     },
     "students": {
         "student-1": {"training.seed": "1", "training.steps": "9000"},
-        "student-2": {"training.seed": "2", "training.steps": "9000", "data.train": OWN_TWICE},
-        "student-3": {"training.seed": "3", "training.steps": "9000", "data.train": OWN_TWICE, "model.dropout": "0.15"},
+        "student-2": {"training.seed": "2", "training.steps": "9000", "data.train": OWN_TWICE, "model.dropout": "0.15"},
     },
 }
 """The runs of each stage with their changes to the recipe; the steps are the most that a run takes."""
@@ -52,8 +54,10 @@ PACE = 500
 """Steps before the pace is known: by then nearly every shape of batches has its CUDA graph."""
 SPARE = 0.94
 """The share of the remaining time that the steps are planned for; validation is not in the pace."""
-ENDING = 25.0
-"""Seconds that a run needs after its last step: checkpoints are averaged, and the model is written."""
+ENDING = 35.0
+"""Seconds that a run needs after its last step: its model as files, its translations of test sets."""
+SETS = ("valid.tsv", "valid-own.tsv", "dev.tsv")
+"""The files of --data whose English each run translates, with beam 5 and the recipe's length penalty."""
 DISTILLING = 120.0
 PARTS = 10
 """Seconds for distilled.tsv, and the processes that write it."""
@@ -156,6 +160,11 @@ def run(options: argparse.Namespace) -> None:
     recipe = read_recipe(HERE / f"{stage.removesuffix('s')}.toml", changes)
     folder = options.runs / f"{options.name}{'' if recipe.training.capture else PLAIN}"
     train_in_time(recipe, folder, options)
+    small = folder / "small"
+    small.mkdir(exist_ok=True)
+    bundle(folder / "model", small)
+    pack(folder, options.out / f"{options.name}.tar")  # first without translations, in case that the time is over
+    write_translations(small, recipe, options)
     pack(folder, options.out / f"{options.name}.tar")
     figures = (folder / FINISHED).read_text(encoding="utf-8")
     tell(f"{options.name}: {' '.join(figures.split())[:200]} …")
@@ -217,7 +226,7 @@ class Watch:
 @contextmanager
 def stopping_at(moment: float) -> Iterator[None]:
     """Send this process a stop request at that moment: training saves and ends. Between trainings it has no effect."""
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
     timer = Timer(max(0.0, moment - time.time()), os.kill, (os.getpid(), signal.SIGTERM))
     timer.daemon = True
     timer.start()
@@ -225,15 +234,27 @@ def stopping_at(moment: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        signal.signal(signal.SIGTERM, before)
+
+
+def write_translations(model: Path, recipe: Recipe, options: argparse.Namespace) -> None:
+    """Translate the test sets with the model as it would be bundled, one line per English sentence, into its folder."""
+    trained = read_trained(model)
+    sets = [options.data / name for name in SETS if (options.data / name).is_file()]
+    for path in (*sets, *sorted(SENTENCES.glob("*.txt"))):
+        lines = [line.split("\t")[0] for line in path.read_text(encoding="utf-8").splitlines()]
+        english = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
+        how: dict[str, Any] = {"beams": recipe.evaluation.beams, "length_penalty": recipe.evaluation.length_penalty}
+        assert isinstance(trained.model, Transformer)
+        chinese = translate_lines(trained.model, trained.tokenizer, english, device=options.device, **how)
+        text = "".join(f"{one}\t{other}\n" for one, other in zip(english, chinese, strict=True))
+        (model / f"translated-{path.stem}.tsv").write_text(text, encoding="utf-8")
 
 
 def pack(folder: Path, target: Path) -> None:
-    """Write the run as one small .tar: the model as int8, recipe, metrics and final figures."""
-    small = folder / "small"
-    small.mkdir(exist_ok=True)
-    bundle(folder / "model", small)
+    """Write the run as one small .tar: everything in its folder `small`, recipe, metrics and final figures."""
     with tarfile.open(target, "w") as file:
-        for path in (*sorted(small.iterdir()), folder / RECIPE, folder / METRICS, folder / FINISHED):
+        for path in (*sorted((folder / "small").iterdir()), folder / RECIPE, folder / METRICS, folder / FINISHED):
             file.add(path, f"{target.stem}/{path.name}")
 
 

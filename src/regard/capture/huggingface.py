@@ -34,7 +34,7 @@ def register(see: See | None = None, name: str = "regard") -> None:
         from transformers.masking_utils import sdpa_mask
     except ImportError as error:
         raise MissingPackageError(
-            "missing-package", what="regard.capture.huggingface", package="transformers", extra="test"
+            "missing-package", what="regard.capture.huggingface", package="transformers", extra="hub"
         ) from error
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)
@@ -68,7 +68,7 @@ class Implementation:
         def add(captured: CapturedCall | CapturedWeights) -> None:
             records.append(self._record(module, captured))
 
-        with CaptureMode(add, replace=self.see.fused) as mode:
+        with CaptureMode(add, replaces=self.see.fused) as mode:
             out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
         if not records:
             raise mode.unobserved.errors[0]

@@ -136,7 +136,7 @@ export function imagePanel(explorer) {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    const buttons = /** @type {HTMLElement[]} */ ([...words.children]), next = buttons[buttons.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + by];
+    const buttons = /** @type {HTMLElement[]} */ ([...words.children]), next = buttons[buttons.findIndex((one) => one.matches(":focus")) + by];
     next?.focus();
   }
 

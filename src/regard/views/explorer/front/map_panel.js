@@ -128,7 +128,7 @@ export function mapPanel(explorer) {
   /** Say the selected cell to screen readers. */
   const tell = () => {
     const { query, key } = state.get();
-    if (!whole || query === null || key === null || document.activeElement !== base) return;
+    if (!whole || query === null || key === null || !base.matches(":focus")) return;
     const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], { query: rows, key: cols } = explorer.axes();
     const name = (/** @type {Axis} */ axis, /** @type {number} */ from, /** @type {number} */ to) => axis.name(axis.unitOf(from), axis.unitOf(to - 1) + 1);
     explorer.announce(explorer.say(value === 0 ? "cell-masked" : "cell-said", {
@@ -258,7 +258,7 @@ function listenToMap(explorer, frame, base, map) {
     wheel(event) {
       // Without focus the page scrolls; pinching on a touch pad arrives as a wheel with Ctrl.
       const place = under(event);
-      if (!place || !(event.ctrlKey || document.activeElement === base)) return;
+      if (!place || !(event.ctrlKey || base.matches(":focus"))) return;
       event.preventDefault();
       state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), place) });
     },

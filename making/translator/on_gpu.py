@@ -1,7 +1,7 @@
 """python -m making.translator.on_gpu teachers|students --data DIR --out DIR: trains on one GPU within a time limit.
 
 teachers   four runs of teacher.toml with different seeds; then they translate english.txt together (distilled.tsv)
-students   three runs of student.toml, which differ in seed, dropout, and how often they read the own pairs
+students   two runs of student.toml, which differ in seed, dropout, and how often they read the own pairs
 
 All runs share the GPU. Each measures its pace while the learning rate still rises, which is the same for any number of
 steps, and then gets as many steps as fit before the limit. A run that is too slow all the same ends at the limit, with
@@ -46,8 +46,7 @@ RUNS: dict[str, dict[str, dict[str, str]]] = {
     },
     "students": {
         "student-1": {"training.seed": "1", "training.steps": "9000"},
-        "student-2": {"training.seed": "2", "training.steps": "9000", "data.train": OWN_TWICE},
-        "student-3": {"training.seed": "3", "training.steps": "9000", "data.train": OWN_TWICE, "model.dropout": "0.15"},
+        "student-2": {"training.seed": "2", "training.steps": "9000", "data.train": OWN_TWICE, "model.dropout": "0.15"},
     },
 }
 """The runs of each stage with their changes to the recipe; the steps are the most that a run takes."""

@@ -118,7 +118,7 @@ def patterned() -> MadeUp:
         6.0 * before,  # what followed the same word
         -0.7 * np.abs(at[:, None] - at),  # near tokens
     ]
-    found = []
+    found: list[Record] = []
     for layer in range(3):
         noisy = np.stack([one / (1 + layer) + draw.normal(size=(n, n)) * 0.4 * layer for one in scores])
         powers = np.where(np.tri(n, dtype=bool), np.exp(noisy), 0)

@@ -6,7 +6,7 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see quick test test-web test-slow test-long test-faults test-hostile test-minilm test-gpu check check-js format bench \
+.PHONY: see quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-gpu check check-js format bench \
         bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
@@ -20,6 +20,10 @@ quick: $(VENV)/.test              ## some tests of every package, in a minute
 
 test-web: $(VENV)/.test           ## only the tests in a real browser: Chromium, a system package
 	$(BIN)/python -m pytest -n auto -m web tests/web
+
+pictures: $(VENV)/.test           ## the stored pictures of the explorer, which test-web compares, and those of the READMEs
+	REGARD_WRITE_PICTURES=1 $(BIN)/python -m pytest -q tests/web/test_pictures.py
+	$(BIN)/python docs/pictures/explorer.py
 
 check-js:                         ## the types of the front end, by TypeScript from npm
 	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json

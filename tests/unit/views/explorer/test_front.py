@@ -29,7 +29,7 @@ def test_modules_come_after_what_they_import(tmp_path: Path) -> None:
 
 def test_the_default_export_of_a_widget_stays(tmp_path: Path) -> None:
     folder = written(tmp_path, widget="function render() {}\nexport default { render };\n")
-    assert script("widget.js", folder).rstrip().endswith("export default { render };")
+    assert script("widget.js", folder).rstrip().endswith("export default{render};")
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-title": Message(en="Compare", zh="对比"),
     "explorer-compare-with": Message(en="Compare with", zh="对比对象"),
     "explorer-compare-as": Message(en="Shown as", zh="显示方式"),
-    "explorer-compare-side": Message(en="Side by side", zh="并排"),
-    "explorer-compare-difference": Message(en="Difference", zh="差值"),
+    "explorer-compare-as-side": Message(en="Side by side", zh="并排"),
+    "explorer-compare-as-difference": Message(en="Difference", zh="差值"),
     "explorer-compare-minus": Message(en="{right} minus {left}", zh="{right} 减去 {left}"),
     "explorer-compare-more": Message(en="more in {name}", zh="{name} 更多"),
     "explorer-compare-map": Message(

@@ -1,8 +1,8 @@
 // What is on screen as PNG or SVG, the numbers of the head as CSV or JSON, and the address of the state.
 
-import { create } from "./dom.js";
+import { arrowsOf, create } from "./dom.js";
 import { cellLabel, headTitle } from "./labels.js";
-import { canvasPen, measuringPen, sized, svgPen } from "./pen.js";
+import { canvasPen, sized, svgPen } from "./pen.js";
 
 const MARGIN = 16, TITLE = 22;
 
@@ -28,12 +28,9 @@ export function exportMenu(explorer, panels) {
   }
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const at = items.findIndex((one) => one === event.target), by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") close();
-    else if (by) items[(at + by + items.length) % items.length].focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    const at = items.findIndex((one) => one === event.target), by = arrowsOf(event);
+    if (by) items[(at + Math.sign(by[0] + by[1]) + items.length) % items.length].focus();
+    else if (event.key === "Escape") { close(); event.stopPropagation(); }
   }
   return element;
 }
@@ -62,7 +59,7 @@ function sizeWithTitle({ overview }, panel) {
 /** @param {Explorer} explorer @param {Panel} panel @returns {Promise<void>} */
 async function savePNG(explorer, panel) {
   const { wide, high, top } = sizeWithTitle(explorer, panel), canvas = document.createElement("canvas");
-  const context = sized(canvas, wide, high, 2 * (window.devicePixelRatio || 1)), pen = canvasPen(context, familyOf(explorer));
+  const context = sized(canvas, wide, high, 2 * (window.devicePixelRatio || 1)), pen = canvasPen(context, explorer.family);
   drawWithTitle(explorer, panel, pen, wide, high);
   context.translate(MARGIN, top);
   panel.draw?.(pen);
@@ -72,8 +69,7 @@ async function savePNG(explorer, panel) {
 
 /** @param {Explorer} explorer @param {Panel} panel */
 function saveSVG(explorer, panel) {
-  const { wide, high, top } = sizeWithTitle(explorer, panel), family = familyOf(explorer), ruler = measuringPen(family);
-  const outer = svgPen(family, ruler);
+  const { wide, high, top } = sizeWithTitle(explorer, panel), outer = svgPen(explorer.family, explorer.ruler);
   drawWithTitle(explorer, panel, outer.pen, wide, high);
   outer.moved(MARGIN, top, () => panel.draw?.(outer.pen));
   download(new Blob([outer.finish(wide, high)], { type: "image/svg+xml" }), fileName(explorer, "svg"));
@@ -88,7 +84,7 @@ async function saveNumbers(explorer, kind) {
 /** The weights on screen with their labels. Cells hold half floats: four digits are all they have. @param {Explorer} explorer @param {Cells} cells @param {"csv" | "json"} kind */
 export function numbersText(explorer, cells, kind) {
   const { R, C, values, rowStarts, colStarts } = cells, { layer, head, merge, scale } = explorer.state.get(), record = explorer.record();
-  const queries = Array.from({ length: R }, (_, r) => cellLabel(explorer, cells, "query", r)), keys = Array.from({ length: C }, (_, c) => cellLabel(explorer, cells, "key", c));
+  const queries = Array.from({ length: R }, (_, r) => cellLabel(explorer.axes(), cells, "query", r)), keys = Array.from({ length: C }, (_, c) => cellLabel(explorer.axes(), cells, "key", c));
   const digits = (/** @type {number} */ value) => (Number.isNaN(value) ? null : Number(value.toPrecision(5)));
   const lines = Array.from({ length: R }, (_, r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
   if (kind === "json") {
@@ -105,9 +101,6 @@ function quoted(field) {
   const safe = /^[=+@\t\r]|^-(?![\d.])/.test(field) ? `'${field}` : field;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
-
-/** @param {Explorer} explorer */
-const familyOf = (explorer) => getComputedStyle(explorer.root).fontFamily;
 
 /** @param {Explorer} explorer @param {string} ending */
 function fileName(explorer, ending) {

@@ -4,7 +4,7 @@ import { create } from "./dom.js";
 
 /** Keys and the name of their action, in the order of the help: `help-<action>` is its text. */
 export const KEYS = /** @type {const} */ ([
-  ["?", "help"], ["1", "model"], ["2", "head"], ["3", "numbers"], ["m", "map"], ["n", "lines"], ["s", "sentence"], ["k", "compare"],
+  ["?", "help"], ["1", "model"], ["2", "head"], ["3", "numbers"], ["m", "map"], ["n", "lines"], ["s", "sentence"], ["g", "generation"], ["k", "compare"],
   ["[", "head-before"], ["]", "head-after"], [",", "layer-before"], [".", "layer-after"],
   ["c", "scale"], ["w", "merge"], ["r", "direction"], ["+", "zoom-in"], ["-", "zoom-out"], ["0", "zoom-all"],
   ["p", "pin"], ["Escape", "unpin"], ["l", "language"], ["d", "theme"],

@@ -1,9 +1,9 @@
 // All heads of a model as small maps, or as tiles coloured by what each head does.
 
 import { openHead } from "./actions.js";
-import { chooser, create } from "./dom.js";
+import { arrowsOf, chooser, clamp, create } from "./dom.js";
 import { headTitle, patternFamily, patternName, percent } from "./labels.js";
-import { css, inkOn } from "./scale.js";
+import { css, inkOn, packed, paintCells } from "./scale.js";
 
 const SIDE = 48;
 /** Colours that colour-blind people tell apart (Okabe and Ito 2008), for families of patterns. @type {Record<string, RGB>} */
@@ -18,8 +18,7 @@ const FAMILY_COLOURS = {
 export function modelPanel(explorer) {
   const { state, overview } = explorer, hasEffect = overview.records.some(({ measures }) => measures.effect);
   const measures = ["maps", "pattern", "entropy", "sink", "distance", ...(hasEffect ? ["effect"] : [])];
-  const show = chooser("show", measures.map((name) => [name, `show-${name}`]), (value) => state.set({ show: /** @type {State["show"]} */ (value) }));
-  const sort = chooser("sort", [["layer", "sort-layer"], ["measure", "sort-measure"]], (value) => state.set({ sort: /** @type {State["sort"]} */ (value) }));
+  const show = chooser(explorer, "show", measures), sort = chooser(explorer, "sort", ["layer", "measure"]);
   const grid = create("div", { class: "grid", role: "grid", "data-label": "model-label", onkeydown: move });
   const preview = create("div", { class: "preview", "aria-hidden": "true", hidden: true }), key = create("p", { class: "quiet families" });
   const element = create("div", { class: "model-panel" }, create("div", { class: "tools" }, show.element, sort.element),
@@ -59,15 +58,11 @@ export function modelPanel(explorer) {
 
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] }[event.key];
-    const row = rows.findIndex((all) => all.some(({ tile }) => tile === event.target));
-    if (!by || row < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = rows.findIndex((all) => all.some(({ tile }) => tile === event.target)), by = row < 0 ? null : arrowsOf(event);
+    if (!by) return;
     const columns = rows.length === 1 ? Math.max(1, rows[0].findIndex(({ tile }) => tile.offsetTop > rows[0][0].tile.offsetTop)) : 0;
     const at = rows[row].findIndex(({ tile }) => tile === event.target);
-    const to = rows[Math.max(0, Math.min(rows.length - 1, row + by[0]))];
-    const next = to[Math.max(0, Math.min(to.length - 1, at + by[1] + (columns ? by[0] * columns : 0)))];
-    event.preventDefault();
-    event.stopPropagation();
+    const to = rows[clamp(row + by[0], 0, rows.length - 1)], next = to[clamp(at + by[1] + by[0] * columns, 0, to.length - 1)];
     tiles.forEach(({ tile }) => { tile.tabIndex = -1; });
     next.tile.tabIndex = 0;
     next.tile.focus();
@@ -89,8 +84,7 @@ export function modelPanel(explorer) {
   }
   return {
     element,
-    update(now, changed) {
-      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    update(now, has) {
       if (has("show", "sort", "lang")) {
         [show.list.value, sort.list.value, sort.element.hidden] = [now.show, now.sort, now.show === "maps"];
         arrange();
@@ -116,14 +110,12 @@ export function modelPanel(explorer) {
 
 /** A function that draws the small map of a head on a canvas. @param {Overview} overview */
 function thumbnailsOf({ records, thumbnails, colours: { sequential, nan } }) {
-  const packed = (/** @type {RGB} */ [red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-  const table = Uint32Array.from({ length: 256 }, (_, i) => (i === 0 ? 0 : i === 255 ? packed(nan) : packed(sequential[Math.round((i - 1) / 253 * (sequential.length - 1))])));
+  const table = Uint32Array.from({ length: 256 }, (_, i) => packed(i === 255 ? nan : sequential[Math.round(Math.max(0, i - 1) / 253 * (sequential.length - 1))]));
   let count = 0;
   const offsets = records.map(({ heads }) => (count += heads) - heads);
   return (/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ layer, /** @type {number} */ head) => {
-    const image = new ImageData(SIDE, SIDE), pixels = new Uint32Array(image.data.buffer), start = (offsets[layer] + head) * SIDE * SIDE;
-    for (let i = 0; i < pixels.length; i++) pixels[i] = table[thumbnails[start + i]];
-    canvas.getContext("2d")?.putImageData(image, 0, 0);
+    const start = (offsets[layer] + head) * SIDE * SIDE;
+    paintCells(canvas, thumbnails.subarray(start, start + SIDE * SIDE), (value) => table[value]);
   };
 }
 

@@ -15,14 +15,15 @@ import { mapPanel } from "./map_panel.js";
 import { modelPanel } from "./model_panel.js";
 import { neighboursPanel } from "./neighbours_panel.js";
 import { numbersPanel } from "./numbers_panel.js";
+import { measuringPen } from "./pen.js";
 import { poolAt, startsOf } from "./pooling.js";
 import { scaleFor, withoutFirst } from "./scale.js";
 import { sentencePanel } from "./sentence_panel.js";
-import { createStore, firstState } from "./state.js";
+import { createStore, firstState, newest, VALUES } from "./state.js";
 
-const VERSION = 1;
+const VERSION = 1, HEAD_VIEWS = /** @type {ViewName[]} */ (VALUES.view);
 /** What changes while the pointer moves: the frame does not show it. */
-const FREQUENT = new Set(["query", "key", "pins", "zoom"]);
+const FREQUENT = new Set(["query", "key", "pins", "zoom", "size"]);
 
 /**
  * Draw the trace into the element, in place of its children. Several mounts on one page are independent.
@@ -51,19 +52,31 @@ async function view(element, root, source, options) {
   if (overview.version !== VERSION) throw newerFile(overview.version);
   if (!overview.records?.some(({ heads }) => heads)) throw nothingRecorded();
   const [layer, head] = options.open ?? overview.open, start = { ...firstState(overview), layer, head, heads: [head] };
+  if (options.state?.view === "generation" && !overview.generation) options.state.view = "map";
   const store = createStore({ ...start, lang: options.lang ?? start.lang, theme: options.theme ?? null, ...options.state });
   const explorer = explorerOf(source, overview, store, root, options);
-  const parts = build(explorer), { panels, frame } = parts;
+  const parts = build(explorer), { panels, frame } = parts, latest = newest();
   root.replaceChildren(...parts.children);
+  const show = (/** @type {Cells | null} */ cells, problem = "") => Object.values(panels).forEach((panel) => panel.show?.(cells, problem));
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
-    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, changed);
-    for (const panel of Object.values(panels)) panel.update(state, changed);
+    const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, has);
+    if (has("layer", "head", "scale", "merge")) latest(explorer.shownCells(state.layer, state.head), show, (error) => show(null, explorer.fail(error)));
+    for (const panel of Object.values(panels)) panel.update(state, has);
     element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
     options.onChange?.(state);
   };
-  const dark = matchMedia("(prefers-color-scheme: dark)"), redraw = () => update(store.get(), new Set(["theme"]));
-  dark.addEventListener("change", redraw);
-  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", redraw)];
+  const redraw = (/** @type {string} */ name) => update(store.get(), new Set([name]));
+  const dark = matchMedia("(prefers-color-scheme: dark)"), repaint = () => redraw("theme");
+  dark.addEventListener("change", repaint);
+  let size = "";
+  const observer = new ResizeObserver(() => {
+    const now = `${root.clientWidth} ${innerHeight}`;
+    if (size && size !== now) requestAnimationFrame(() => redraw("size"));
+    size = now;
+  });
+  observer.observe(root);
+  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", repaint), () => observer.disconnect()];
   update(store.get(), new Set(Object.keys(store.get())));
   return {
     root, state: store, update: store.set,
@@ -108,7 +121,7 @@ function explorerOf(source, overview, state, root, options) {
   const axes = new Map();
   /** @type {Map<string, string>} */
   const colours = new Map();
-  const live = create("p", { class: "sr", "aria-live": "polite" });
+  const live = create("p", { class: "sr", "aria-live": "polite" }), family = getComputedStyle(root).fontFamily || "sans-serif";
   let timer = 0;
   const record = (layer = state.get().layer) => overview.records[layer];
   const remember = (/** @type {string} */ name, /** @type {() => Promise<Cells>} */ make) => {
@@ -121,21 +134,21 @@ function explorerOf(source, overview, state, root, options) {
   };
   const headCells = (/** @type {number} */ layer, /** @type {number} */ head) => remember(`${layer} ${head}`, async () =>
     cellsOf(record(layer), head, await source.head({ layer, head })));
-  const shown = (/** @type {Cells} */ cells) => shownAs(overview, record(), cells, state.get());
   const scaleOf = (/** @type {Cells[]} */ ...all) => scaleFor(state.get().scale, all);
   /** @type {Explorer} */
   const explorer = {
-    source, overview, state, root, options, record, headCells, shown, scaleOf,
+    source, overview, state, root, options, record, headCells, scaleOf,
     say: (key, values = {}) => filled(overview.words[state.get().lang][key] ?? overview.words.en[key] ?? key, values),
     shownCells: (layer, head) => {
       const { merge, scale } = state.get();
-      return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(overview, record(layer), await headCells(layer, head), { merge, scale }));
+      return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(record(layer), await headCells(layer, head), { merge, scale }));
     },
     axes: (layer = state.get().layer) => {
       const name = `${layer} ${state.get().merge}`, found = axes.get(name) ?? axesOf(overview, record(layer), mergeOf(record(layer), state.get().merge));
       axes.set(name, found);
       return found;
     },
+    family, ruler: measuringPen(family),
     announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
     colour: (name) => {
       const found = colours.get(name) ?? getComputedStyle(root).getPropertyValue(name).trim();
@@ -163,8 +176,8 @@ function cellsOf(record, head, { about: { R, C, high, wide, norms }, arrays }) {
   };
 }
 
-/** @param {Overview} overview @param {Attention} record @param {Cells} cells @param {{merge: Merging, scale: ScaleName}} state */
-function shownAs(overview, record, cells, { merge, scale }) {
+/** @param {Attention} record @param {Cells} cells @param {{merge: Merging, scale: ScaleName}} state */
+function shownAs(record, cells, { merge, scale }) {
   const groups = record.labels[mergeOf(record, merge)];
   const whole = cells.R === record.T && cells.C === record.S;
   const merged = whole && groups?.queryGroups && groups.keyGroups ? poolAt(cells, groups.queryGroups, groups.keyGroups) : cells;
@@ -175,55 +188,47 @@ function shownAs(overview, record, cells, { merge, scale }) {
 
 /** @param {Explorer} explorer */
 function build(explorer) {
-  const { state, overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
+  const { overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
   const panels = {
     model: modelPanel(explorer), generation: generationPanel(explorer), map: mapPanel(explorer), lines: linesPanel(explorer),
     sentence: sentencePanel(explorer), compare: comparePanel(explorer), numbers: numbersPanel(explorer),
     image: imagePanel(explorer), neighbours: neighboursPanel(explorer), effect: effectPanel(explorer),
   };
   const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), heading = headHeading(explorer);
-  const depth = segments("depth", [["model", "depth-model"], ["head", "depth-head"], ["numbers", "depth-numbers"]],
-    (value) => state.set({ depth: /** @type {Depth} */ (value) }));
-  const views = segments("view", [["map", "view-map"], ["lines", "view-lines"], ["sentence", "view-sentence"], ["compare", "view-compare"]],
-    (value) => state.set({ view: /** @type {ViewName} */ (value) }));
-  const merge = segments("merge", [["tokens", "merge-tokens"], ["characters", "merge-characters"], ["words", "merge-words"]],
-    (value) => state.set({ merge: /** @type {Merging} */ (value), zoom: null }));
-  const scale = chooser("scale", overview.scales.map((name) => [name, `scale-${name}`]),
-    (value) => state.set({ scale: /** @type {ScaleName} */ (value) }));
+  const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);
+  const merge = segments(explorer, "merge", VALUES.merge, "merge", { zoom: null }), scale = chooser(explorer, "scale", overview.scales);
   const tools = create("div", { class: "tools" }, views.element, create("span", { class: "gap" }), merge.element, scale.element);
-  const head = create("section", { class: "card stage", "data-label": "depth-head" }, heading.element, panels.generation.element, tools,
-    panels.map.element, panels.lines.element, panels.sentence.element, panels.compare.element);
+  const head = create("section", { class: "card stage", "data-label": "depth-head" }, heading.element, tools,
+    ...HEAD_VIEWS.map((name) => panels[name].element));
   const side = create("aside", { class: "card side", "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
   const numbers = create("section", { class: "card numbers", "data-label": "depth-numbers" }, panels.numbers.element);
   const model = create("section", { class: "card model", "data-label": "depth-model" }, panels.model.element);
   const body = create("div", { class: "body" }, model, head, numbers, side);
   const footer = create("footer", {}, create("p", { "data-text": "honest" }), create("p", { class: "quiet", "data-text": "footer" }));
 
-  /** @param {State} now @param {Set<string>} changed */
-  const frame = (now, changed) => {
+  /** @param {State} now @param {Has} has */
+  const frame = (now, has) => {
     root.lang = now.lang === "zh" ? "zh-CN" : "en";
     if (now.theme) root.dataset.theme = now.theme; else delete root.dataset.theme;
-    if (changed.has("theme")) explorer.forgetColours();
+    if (has("theme")) explorer.forgetColours();
     [root.dataset.depth, root.dataset.view] = [now.depth, now.view];
-    if (changed.has("lang")) translate(root, explorer.say);
+    if (has("lang")) translate(root, explorer.say);
     const record = explorer.record();
     depth.select(now.depth);
     views.select(now.view);
+    views.allow("generation", Boolean(overview.generation));
     scale.list.value = now.scale;
     merge.select(mergeOf(record, now.merge));
     merge.allow("characters", record.labels.characters !== null);
     merge.allow("words", record.labels.words !== null);
     merge.element.hidden = !record.labels.characters && !record.labels.words;
-    [...root.querySelectorAll("[data-view-of]")].forEach((one) => { /** @type {HTMLElement} */ (one).hidden = one.getAttribute("data-view-of") !== now.view; });
-    heading.update(now, changed);
+    for (const name of HEAD_VIEWS) panels[name].element.hidden = name !== now.view;
+    heading.update(now, has);
     bar.update();
   };
-  for (const name of /** @type {const} */ (["map", "lines", "sentence", "compare"])) panels[name].element.setAttribute("data-view-of", name);
-  return { panels, frame, help, children: [bar.element, lead(explorer), depthBar(depth.element), body, footer, help.element, live] };
+  const depths = create("nav", { class: "depths", "data-label": "depth" }, depth.element);
+  return { panels, frame, help, children: [bar.element, lead(explorer), depths, body, footer, help.element, live] };
 }
-
-/** @param {HTMLElement} depth */
-const depthBar = (depth) => create("nav", { class: "depths", "data-label": "depth" }, depth);
 
 /** Title, texts and the sentence that explains the picture. @param {Explorer} explorer */
 function lead({ overview }) {
@@ -252,9 +257,9 @@ function topBar(explorer, panels, openHelp) {
 function headHeading(explorer) {
   const title = create("h2"), does = create("p", { class: "does" }), notes = create("p", { class: "quiet notes" });
   const element = create("div", { class: "heading" }, title, does, notes);
-  /** @param {State} now @param {Set<string>} changed */
-  const update = (now, changed) => {
-    if (!["lang", "layer", "head"].some((name) => changed.has(name))) return;
+  /** @param {State} now @param {Has} has */
+  const update = (now, has) => {
+    if (!has("lang", "layer", "head")) return;
     const record = explorer.record(), { measures } = record, { say } = explorer, pattern = measures.pattern[now.head];
     title.textContent = headTitle(explorer, now.layer, now.head);
     title.title = record.name;
@@ -289,7 +294,7 @@ function actionsOf(explorer, { help }) {
   const toHead = (/** @type {number} */ layer, /** @type {number} */ head) => openHead(explorer, layer, head);
   const stepHead = (/** @type {number} */ by) => toHead(get().layer, (get().head + by + explorer.record().heads) % explorer.record().heads);
   const stepLayer = (/** @type {number} */ by) => toHead((get().layer + by + overview.records.length) % overview.records.length, get().head);
-  const merges = () => /** @type {Merging[]} */ (["tokens", "characters", "words"]).filter((name) => explorer.record().labels[name]);
+  const merges = () => /** @type {Merging[]} */ (VALUES.merge).filter((name) => explorer.record().labels[name]);
   /** @type {Record<string, () => void>} */
   const actions = {
     help: help.open, language: () => switchLanguage(explorer), theme: () => switchTheme(explorer),
@@ -300,7 +305,7 @@ function actionsOf(explorer, { help }) {
     pin: () => togglePin(explorer), unpin: () => set(get().pins.length ? { pins: [] } : { zoom: null }),
     "zoom-in": () => zoomMap(explorer, 0.5), "zoom-out": () => zoomMap(explorer, 2), "zoom-all": () => set({ zoom: null }),
   };
-  for (const depth of /** @type {Depth[]} */ (["model", "head", "numbers"])) actions[depth] = () => set({ depth });
-  for (const view of /** @type {ViewName[]} */ (["map", "lines", "sentence", "compare"])) actions[view] = () => set({ depth: "head", view });
+  for (const depth of /** @type {Depth[]} */ (VALUES.depth)) actions[depth] = () => set({ depth });
+  for (const view of HEAD_VIEWS) actions[view] = () => view === "generation" && !overview.generation ? undefined : set({ depth: "head", view });
   return actions;
 }

@@ -1,8 +1,9 @@
 // The numbers of one query, one arithmetic step at a time: q and k, products, scores, softmax, weighted values, output.
 
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
-import { create, isolated, translate } from "./dom.js";
+import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
 import { spell } from "./number_text.js";
+import { newest } from "./state.js";
 import { largestSize, tint, vectorStrip } from "./vector_strip.js";
 
 /** @typedef {import("./arithmetic.js").Arithmetic} Arithmetic */
@@ -26,14 +27,12 @@ export function numbersPanel(explorer) {
   let cells = new Map();
   /** @type {Cell | null} */
   let current = null;
-  let asked = 0, wanted = "", drawn = -1;
-
-  const button = (/** @type {string} */ key, /** @type {() => void} */ onclick, name = "small") =>
-    create("button", { type: "button", class: name, "data-text": key, onclick });
+  let wanted = "", drawn = -1;
+  const latest = newest();
   const picker = create("select", { onchange: () => choose(Number(picker.value)) });
-  const pick = create("label", { class: "chooser" }, create("span", { "data-text": "numbers-query" }), picker);
+  const pick = labelled("numbers-query", picker);
   const list = create("ol", { class: "numbers-steps", "data-label": "numbers-steps" });
-  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "small primary");
+  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
   const heading = create("h3"), sentence = create("p", { class: "numbers-sentence" });
   const scroll = create("div", { class: "numbers-scroll", onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
@@ -47,9 +46,9 @@ export function numbersPanel(explorer) {
     create("header", { class: "panel-head" }, create("h2", { "data-text": "numbers-title" }), pick), problem, body);
   explorer.root.addEventListener("keydown", onSpace);
 
-  const step = () => Math.max(0, Math.min((all?.steps.length ?? 1) - 1, state.get().numbersStep ?? 0));
-  const move = (/** @type {number} */ by) => state.set({ numbersStep: Math.max(0, Math.min((all?.steps.length ?? 1) - 1, step() + by)) });
-  const query = () => Math.max(0, Math.min(explorer.record().T - 1, state.get().query ?? Infinity));
+  const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
+  const move = (/** @type {number} */ by) => state.set({ numbersStep: inside(step() + by) });
+  const query = () => clamp(state.get().query ?? Infinity, 0, explorer.record().T - 1);
   const choose = (/** @type {number} */ at) => state.set({ query: at });
 
   /** @param {KeyboardEvent} event */
@@ -60,28 +59,18 @@ export function numbersPanel(explorer) {
     move(event.shiftKey ? -1 : 1);
   }
 
-  async function ask() {
+  function ask() {
     const { layer, head } = state.get(), record = explorer.record(), request = { layer, head, query: query(), most: MOST_KEYS };
     if (wanted === JSON.stringify(request)) return;
     wanted = JSON.stringify(request);
-    const mine = ++asked;
-    try {
-      if (!record.T || record.can.explain === "none") throw null;
-      const answer = await explorer.source.explain(request);
-      if (mine !== asked) return;
-      [all, code, current] = [arithmeticOf(answer), answer.about.code ?? null, null];
-      problem.textContent = "";
+    const isKept = record.T && record.can.explain !== "none";
+    latest(isKept ? explorer.source.explain(request) : Promise.reject(null), (answer) => {
+      [all, code, current, problem.textContent, body.hidden] = [arithmeticOf(answer), answer.about.code ?? null, null, "", false];
       draw();
-    } catch (error) {
-      if (mine !== asked) return;
-      all = null;
-      problem.textContent = error === null ? say("numbers-not-kept") : explorer.fail(error);
-    }
-    body.hidden = !all;
+    }, (error) => { [all, problem.textContent, body.hidden] = [null, error === null ? say("numbers-not-kept") : explorer.fail(error), true]; });
   }
 
   function draw() {
-    translate(element, say);
     drawPicker();
     if (!all) return;
     text.textContent = code?.[state.get().lang] ?? "";
@@ -212,11 +201,9 @@ export function numbersPanel(explorer) {
 
   /** Arrow keys walk through the dimensions of a vector, then to the next cell; with Ctrl directly. @param {KeyboardEvent} event */
   function moveFocus(event) {
-    const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0, down = { ArrowUp: -1, ArrowDown: 1 }[event.key] ?? 0;
-    if (!all || !current || (!across && !down)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const { vector, width } = columnOf(all, current.column), at = (current.at ?? 0) + across;
+    const by = arrowsOf(event, true);
+    if (!all || !current || !by) return;
+    const [down, across] = by, { vector, width } = columnOf(all, current.column), at = (current.at ?? 0) + across;
     if (across && vector && !event.ctrlKey && at >= 0 && at < width) { setCurrent({ ...current, at }, true); return; }
     const rows = /** @type {Cell["row"][]} */ (["top", ...all.names.keys(), "total"]), columns = [...all.columns.keys()];
     const column = columns[columns.indexOf(current.column) + across], row = rows[rows.indexOf(current.row) + down];
@@ -240,11 +227,11 @@ export function numbersPanel(explorer) {
 
   return {
     element,
-    update(now, changed) {
+    update(now, has) {
       if (now.depth !== "numbers") return;
-      if (changed.has("lang")) draw();
-      else if (changed.has("numbersStep") && all) drawStep(all);
-      if (changed.has("layer")) drawPicker();
+      if (has("lang")) draw();
+      else if (has("numbersStep") && all) drawStep(all);
+      if (has("layer")) drawPicker();
       picker.value = String(query());
       ask();
     },

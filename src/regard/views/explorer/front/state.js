@@ -37,6 +37,16 @@ function sameValue(a, b) {
   return Object.is(a, b) || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }
 
+/** A function that awaits promises, of which only the newest one given counts: it calls `done` or `failed`. */
+export function newest() {
+  let turn = 0;
+  /** @template T @param {Promise<T>} promise @param {(found: T) => void} done @param {(error: any) => void} [failed] */
+  return (promise, done, failed = () => {}) => {
+    const mine = ++turn;
+    promise.then((found) => { if (mine === turn) done(found); }, (error) => { if (mine === turn) failed(error); });
+  };
+}
+
 /** The state at the start. @param {Overview} overview @returns {State} */
 export function firstState(overview) {
   const [layer, head] = overview.open;
@@ -48,19 +58,18 @@ export function firstState(overview) {
   };
 }
 
-/** @type {Record<string, readonly string[]>} */
-const WORDS_OF_STATE = {
+/** The values of each name of the state that is a word. */
+export const VALUES = {
   lang: ["en", "zh"], theme: ["light", "dark"], depth: ["model", "head", "numbers"],
-  view: ["map", "lines", "sentence", "compare"], merge: ["tokens", "characters", "words"],
+  view: ["map", "lines", "sentence", "generation", "compare"], merge: ["tokens", "characters", "words"],
   direction: ["looks", "seen"], lines: ["vertical", "horizontal"], sort: ["layer", "measure"],
-  compareAs: ["side", "difference"],
-  show: ["maps", "pattern", "entropy", "sink", "distance", "effect"],
+  compareAs: ["side", "difference"], show: ["maps", "pattern", "entropy", "sink", "distance", "effect"],
 };
 
 /** The state as text for an address: what differs from the start, and layer and head. @param {State} state @param {State} start */
 export function stateToText(state, start) {
   const kept = new URLSearchParams({ layer: String(state.layer), head: String(state.head) });
-  for (const name of [...Object.keys(WORDS_OF_STATE), "scale", "threshold", "written", "numbersStep"]) {
+  for (const name of [...Object.keys(VALUES), "scale", "threshold", "written", "numbersStep"]) {
     const value = /** @type {any} */ (state)[name];
     if (value !== null && value !== /** @type {any} */ (start)[name]) kept.set(name, String(value));
   }
@@ -77,7 +86,7 @@ export function stateFromText(text, overview) {
   const asked = new URLSearchParams(text.replace(/^#/, ""));
   /** @type {Partial<State> & Record<string, any>} */
   const found = {};
-  for (const [name, choices] of Object.entries(WORDS_OF_STATE)) {
+  for (const [name, choices] of Object.entries(VALUES)) {
     const value = asked.get(name);
     if (value !== null && choices.includes(value)) found[name] = value;
   }

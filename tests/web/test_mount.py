@@ -78,14 +78,13 @@ def test_scales_equal_those_of_python(chromium: Browser, bare: Path, name: Scale
             f"""([cells, name, values]) => {{
               const scale = front.scaleFor(name, [front.withoutFirst(({TYPED})(cells), name)]);
               return {{ ceiling: scale.ceiling, threshold: scale.logThreshold, clipped: scale.clipped,
-                levels: values.map(scale.level), weights: [0, 0.25, 0.5, 0.9, 1].map(scale.weight) }};
+                levels: values.map(scale.level) }};
             }}""",
             [cells_of(weights, drawn.first) | {"even": drawn.even_share}, name, values],
         )
     assert (found["ceiling"], found["clipped"]) == (pytest.approx(scale.ceiling), scale.clipped)
     assert found["threshold"] == (None if scale.log_threshold is None else pytest.approx(scale.log_threshold, rel=1e-5))
     np.testing.assert_allclose(found["levels"], [float(scale.level(value)) for value in values], rtol=1e-5)
-    np.testing.assert_allclose(found["weights"], [scale.weight(level) for level in (0, 0.25, 0.5, 0.9, 1)], rtol=1e-5)
 
 
 def test_pooling_equals_that_of_python(chromium: Browser, bare: Path) -> None:

@@ -207,6 +207,14 @@ MESSAGES: dict[str, Message] = {
     "explorer-copy-link": Message(en="Copy a link to this view", zh="复制当前视图的链接"),
     "explorer-copied": Message(en="Link copied", zh="链接已复制"),
     # --- help ---
+    "explorer-failure-empty": Message(
+        en="There is nothing to draw: the trace has no attention record with a head.",
+        zh="没有可画的内容：这个 Trace 里没有任何带注意力头的记录。",
+    ),
+    "explorer-failure-not-stored": Message(
+        en="This file does not hold {name}. In a notebook, trace.widget() computes it when asked.",
+        zh="此文件没有保存 {name}。在笔记本中用 trace.widget() 打开，即可当场计算。",
+    ),
     "explorer-help-title": Message(en="Keys", zh="按键"),
     "explorer-help-pointer": Message(
         en="With the pointer: a click pins a cell, a drag moves an enlarged map, two clicks enlarge it. The wheel "

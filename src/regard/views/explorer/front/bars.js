@@ -12,10 +12,10 @@ import { create, isolated } from "./dom.js";
 export function fillBars(list, bars) {
   const wide = (/** @type {number} */ share) => `inline-size: ${100 * Math.max(0, Math.min(1, share || 0))}%`;
   list.replaceChildren(...bars.map(({ label, share, text, before, chosen, go }) => create("li", { class: chosen && "chosen" },
-    create(go ? "button" : "div", { ...(go && { type: "button", onclick: go }), class: "bar-row" }, create("i", { style: wide(share) }),
-      before !== undefined && create("i", { class: "before", style: wide(before) }), isolated(label, "bar-label"), create("span", {}, text)))));
+    create(go ? "button" : "div", { onclick: go, class: "bar-row" }, create("i", { style: wide(share) }),
+      before !== undefined && create("i.before", { style: wide(before) }), isolated(label), create("span", text)))));
   return list;
 }
 
 /** A new list of bars. @param {Bar[]} bars */
-export const barList = (bars) => fillBars(create("ol", { class: "bar-list" }), bars);
+export const barList = (bars) => fillBars(create("ol.bar-list"), bars);

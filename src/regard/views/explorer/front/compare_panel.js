@@ -32,15 +32,15 @@ export function comparePanel(explorer) {
   const pick = (/** @type {number} */ layer, /** @type {number} */ head) => state.set({ other: { layer, head } });
   const layers = create("select", { onchange: () => pick(Number(layers.value), 0) });
   const heads = create("select", { onchange: () => pick(other().layer, Number(heads.value)) });
-  const choices = create("span", { class: "tools" }, labelled("compare-with", layers), labelled("head", heads));
+  const choices = create("span.tools", labelled("compare-with", layers), labelled("head", heads));
   const kinds = segments(explorer, "compareAs", ["side", "difference"], "compare-as");
-  const maps = create("div", { class: "compare-maps", onkeydown: move, onpointermove: point });
-  const legend = create("div", { class: "compare-legend" }), readout = create("p", { class: "compare-readout" });
-  const moved = create("p", { class: "quiet compare-moved" }), list = create("ol", { class: "compare-list" }), heading = create("h3", { "data-text": "compare-largest" });
-  const problem = create("p", { class: "problem", role: "status" });
-  const body = create("div", { class: "compare-panel" }, maps, legend, readout, moved, heading, list);
-  const element = create("section", { class: "compare-panel", "data-label": "compare-title" },
-    create("div", { class: "tools" }, !traces && choices, create("span", { class: "gap" }), kinds.element), problem, body);
+  const maps = create("div.compare-maps", { onkeydown: move, onpointermove: point });
+  const legend = create("div.compare-legend.quiet"), readout = create("p.compare-readout");
+  const moved = create("p.quiet.compare-moved"), list = create("ol.compare-list"), heading = create("h3", { "data-text": "compare-largest" });
+  const problem = create("p.problem", { role: "status" });
+  const body = create("div.compare-panel", maps, legend, readout, moved, heading, list);
+  const element = create("section.compare-panel", { "data-label": "compare-title" },
+    create("div.tools", !traces && choices, create("span.gap"), kinds.element), problem, body);
 
   function other() {
     const { layer, head, other: chosen } = state.get(), { heads: count } = explorer.record(layer);
@@ -101,14 +101,14 @@ export function comparePanel(explorer) {
     const plain = (/** @type {Cells} */ cells, /** @type {string} */ title) => ({ title, picture: { cells, scale, pixels: pixelsOf(overview, cells, scale) } });
     figures = as === "side" ? [plain(left, titles[0]), plain(right, titles[1])]
       : [{ title: say("compare-minus", { left: titles[0], right: titles[1] }), picture: differencePicture(found, most, scale) }];
-    maps.replaceChildren(...figures.map(({ title }) => create("figure", {}, create("figcaption", {}, title),
-      create("div", { class: "compare-map", tabindex: 0, role: "img", "aria-label": `${title}. ${say("compare-map")}` }, create("canvas"), create("i", { class: "compare-mark" })))));
+    maps.replaceChildren(...figures.map(({ title }) => create("figure", create("figcaption", title),
+      create("div.compare-map", { tabindex: 0, role: "img", "aria-label": `${title}. ${say("compare-map")}` }, create("canvas"), create("i.compare-mark")))));
     drawFigures();
     legend.hidden = as === "side";
-    legend.replaceChildren(create("span", {}, `−${most.toFixed(2)}  ${say("compare-more", { name: titles[0] })}`), gradient(),
-      create("span", {}, `${say("compare-more", { name: titles[1] })}  +${most.toFixed(2)}`));
+    legend.replaceChildren(create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: titles[0] })}`), gradient(),
+      create("span", `${say("compare-more", { name: titles[1] })}  +${most.toFixed(2)}`));
     moved.textContent = same ? say("compare-moved", { share: (100 * movedShare(found)).toFixed(1) }) : "";
-    list.replaceChildren(...top.map(([by, row, col]) => create("li", {}, create("button", { type: "button", onclick: () => mark([row, col]) },
+    list.replaceChildren(...top.map(([by, row, col]) => create("li", create("button.bar-row", { onclick: () => mark([row, col]) },
       create("b", { class: by < 0 ? "minus" : "plus" }, signedText(by)), ` ${cellName(axes, left, "query", row)} → ${cellName(axes, left, "key", col)}`))));
     list.hidden = heading.hidden = !top.length;
   }
@@ -142,7 +142,7 @@ export function comparePanel(explorer) {
   const signedColour = (share) => packed(overview.colours.diverging[share < 0 ? 40 : 214], Math.round(255 * Math.sqrt(Math.min(1, Math.abs(share)))));
 
   function gradient() {
-    const bar = create("canvas", { class: "compare-gradient", width: 65, height: 1, "aria-hidden": "true" });
+    const bar = create("canvas.compare-gradient", { width: 65, height: 1, "aria-hidden": "true" });
     paintCells(bar, Float32Array.from({ length: 65 }, (_, i) => i / 32 - 1), signedColour);
     return bar;
   }

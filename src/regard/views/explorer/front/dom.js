@@ -1,16 +1,21 @@
 // Elements from plain values. Texts become text nodes, never markup.
 
+/** @typedef {Node | string | null | false | undefined} Child */
+
 /**
- * An element with attributes, listeners (names that begin with "on") and children. null, false and undefined are left out.
+ * An element "tag.class.class" with attributes, listeners (names that begin with "on") and children. What is null, false
+ * or undefined is left out, and the attributes where there are none.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Record<string, any>} [attributes]
- * @param {...(Node | string | null | false | undefined)} children
+ * @param {K | `${K}.${string}`} kind
+ * @param {...(Child | Record<string, any>)} rest
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function create(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
+export function create(kind, ...rest) {
+  const [tag, ...classes] = kind.split("."), attributes = rest[0]?.constructor === Object ? rest.shift() : {}, children = /** @type {Child[]} */ (rest);
+  const element = /** @type {HTMLElementTagNameMap[K]} */ (document.createElement(tag));
+  if (classes.length) element.className = classes.join(" ");
+  if (tag === "button") element.setAttribute("type", "button");
+  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ (attributes))) {
     if (value === null || value === false || value === undefined) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
@@ -51,9 +56,9 @@ export function arrowsOf(event, withCtrl = false) {
  */
 export function segments({ state }, name, values, text = name, also = {}) {
   const buttons = values.map((value) => create("button", {
-    type: "button", role: "radio", "data-value": value, "data-text": `${text}-${value}`, onclick: () => state.set({ ...also, [name]: value }),
+    role: "radio", "data-value": value, "data-text": `${text}-${value}`, onclick: () => state.set({ ...also, [name]: value }),
   }));
-  const element = create("div", { class: "segments", role: "radiogroup", "data-label": text, onkeydown: move }, ...buttons);
+  const element = create("div.segments", { role: "radiogroup", "data-label": text, onkeydown: move }, ...buttons);
   /** @param {KeyboardEvent} event */
   function move(event) {
     const by = arrowsOf(event), open = buttons.filter((one) => !one.hidden);
@@ -81,10 +86,10 @@ export function chooser({ state }, name, values) {
 }
 
 /** A control after its label. @param {string} name  the key of the label @param {HTMLElement} control */
-export const labelled = (name, control) => create("label", { class: "chooser" }, create("span", { "data-text": name }), control);
+export const labelled = (name, control) => create("label.chooser", create("span", { "data-text": name }), control);
 
 /** A small button. @param {string | null} name  the key of its text @param {() => void} onclick @param {string} [more]  further classes */
-export const button = (name, onclick, more = "") => create("button", { type: "button", class: `small ${more}`.trim(), "data-text": name, onclick });
+export const button = (name, onclick, more = "") => create("button", { class: `small ${more}`.trim(), "data-text": name, onclick });
 
 /** Write the texts of all elements that name one. @param {ParentNode} root @param {(key: string) => string} say */
 export function translate(root, say) {

@@ -16,10 +16,10 @@ export function effectPanel(explorer) {
   /** The last answer and what it was about. @type {{about: any, what: string} | null} */
   let last = null;
   const silence = button("effect-silence", () => ask(false)), cut = button(null, () => ask(true));
-  const buttons = create("div", { class: "effect-buttons" }, silence, cut), result = create("div", { class: "effect-result", "aria-live": "polite" });
-  const norms = create("div", { class: "effect-norms" });
-  const element = create("section", { class: "effect-panel", "data-label": "effect-title" }, create("h3", { "data-text": "effect-title" }),
-    create("p", { class: "effect-honest", "data-text": "effect-honest" }), buttons, create("p", { class: "hint", "data-text": "effect-how" }), result, norms);
+  const buttons = create("div.effect-buttons", silence, cut), result = create("div.effect-result", { "aria-live": "polite" });
+  const norms = create("div.effect-norms");
+  const element = create("section.effect-panel", { "data-label": "effect-title" }, create("h3", { "data-text": "effect-title" }),
+    create("p.effect-honest.quiet", { "data-text": "effect-honest" }), buttons, create("p.hint", { "data-text": "effect-how" }), result, norms);
 
   /** @param {boolean} edge */
   function ask(edge) {
@@ -28,7 +28,7 @@ export function effectPanel(explorer) {
     const what = edge ? edgeName() : headTitle(explorer, layer, head);
     element.setAttribute("aria-busy", "true");
     asked(explorer.source.effect(request), ({ about }) => { done(); last = { about, what }; drawResult(); },
-      (error) => { done(); result.replaceChildren(create("p", { class: "problem" }, explorer.fail(error))); });
+      (error) => { done(); result.replaceChildren(create("p.problem", explorer.fail(error))); });
   }
 
   function edgeName() {
@@ -40,10 +40,10 @@ export function effectPanel(explorer) {
     if (!last) { result.replaceChildren(); return; }
     const { before, after, kl } = last.about, then = new Map(/** @type {[string, number][]} */ (after));
     const first = new Map(/** @type {[string, number][]} */ (before)), tokens = [...new Set([...first.keys(), ...then.keys()])];
-    result.replaceChildren(create("h4", {}, say("effect-without", { what: last.what })), create("p", { class: "hint" }, say("effect-bars")), barList(tokens.map((label) => {
+    result.replaceChildren(create("h4", say("effect-without", { what: last.what })), create("p.hint", say("effect-bars")), barList(tokens.map((label) => {
       const [was, is] = [first.get(label), then.get(label)];
       return { label, before: was ?? 0, share: is ?? 0, text: `${was === undefined ? "–" : percentText(was)} → ${is === undefined ? "–" : percentText(is)}` };
-    })), create("p", { class: "effect-kl" }, create("b", {}, `KL = ${kl.toPrecision(3)}`), ` ${say(kl < 0.01 ? "effect-little" : "effect-much")}`));
+    })), create("p.effect-kl", create("b", `KL = ${kl.toPrecision(3)}`), ` ${say(kl < 0.01 ? "effect-little" : "effect-much")}`));
   }
 
   /** What the selected query reads: weight × norm of each key. */
@@ -60,8 +60,8 @@ export function effectPanel(explorer) {
     const axes = explorer.axes(), line = cells.values.subarray(row * cells.C, (row + 1) * cells.C);
     const found = Array.from(line, (weight, col) => ({ col, weight, by: weight * sizes[col] })).sort((a, b) => b.by - a.by).slice(0, MOST_NORMS);
     const most = found[0]?.by || 1, heaviest = Math.max(...line) || 1;
-    norms.replaceChildren(create("h4", {}, say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.label(axes.query.unitOf(row)) })),
-      create("p", { class: "hint" }, say("effect-norms-hint")),
+    norms.replaceChildren(create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.label(axes.query.unitOf(row)) })),
+      create("p.hint", say("effect-norms-hint")),
       barList(found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.label(axes.key.unitOf(cells.colStarts[col])),
         share: by / most, before: weight / heaviest, text: by.toPrecision(3) }))));
   }

@@ -8,7 +8,7 @@ const MARGIN = 16, TITLE = 22;
 
 /** The menu with all ways to save. @param {Explorer} explorer @param {Record<string, Panel>} panels */
 export function exportMenu(explorer, panels) {
-  const { state } = explorer, done = create("span", { class: "done", role: "status" });
+  const { state } = explorer, done = create("span.done.quiet", { role: "status" });
   /** @type {[string, () => void | Promise<void>][]} */
   const ways = [
     ["save-png", () => savePNG(explorer, shownPanel(explorer, panels))], ["save-svg", () => saveSVG(explorer, shownPanel(explorer, panels))],
@@ -16,10 +16,10 @@ export function exportMenu(explorer, panels) {
   ];
   const { link } = explorer.options;
   if (link) ways.push(["copy-link", async () => { await copyText(link(state.get())); done.textContent = explorer.say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); }]);
-  const items = ways.map(([key, act]) => create("button", { type: "button", role: "menuitem", "data-text": key, onclick: () => { close(); act(); } }));
-  const list = create("div", { class: "items", role: "menu", "data-label": "save", hidden: true, onkeydown: move }, ...items);
-  const button = create("button", { type: "button", class: "plain save", "aria-haspopup": "menu", "aria-expanded": "false", "data-text": "save", onclick: () => { if (list.hidden) open(); else close(); } });
-  const element = create("div", { class: "menu", onfocusout: leave }, done, button, list);
+  const items = ways.map(([key, act]) => create("button", { role: "menuitem", "data-text": key, onclick: () => { close(); act(); } }));
+  const list = create("div.items", { role: "menu", "data-label": "save", hidden: true, onkeydown: move }, ...items);
+  const button = create("button.plain.save", { "aria-haspopup": "menu", "aria-expanded": "false", "data-text": "save", onclick: () => { if (list.hidden) open(); else close(); } });
+  const element = create("div.menu", { onfocusout: leave }, done, button, list);
   const open = () => { list.hidden = false; button.setAttribute("aria-expanded", "true"); items[0].focus(); };
   const close = () => { list.hidden = true; button.setAttribute("aria-expanded", "false"); button.focus(); };
   /** @param {FocusEvent} event */
@@ -120,7 +120,7 @@ async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const box = create("textarea", { class: "sr" }, text);
+    const box = create("textarea.sr", text);
     document.body.append(box);
     box.select();
     document.execCommand("copy");

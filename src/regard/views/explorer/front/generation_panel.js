@@ -18,12 +18,12 @@ export function generationPanel(explorer) {
   const latest = newest();
   let now = Math.max(0, count - 1), timer = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
-  const play = button(null, toggle), place = create("output");
-  const hint = create("p", { class: "hint" }), text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
-  const alignment = create("div", { class: "alignment" }), beams = create("div", { class: "generation-beams" });
-  const aligned = create("div", { class: "generation-aligned" }, create("h3", { "data-text": "generation-alignment" }), alignment);
-  const element = create("section", { class: "generation-panel", "data-label": "generation-title" },
-    create("div", { class: "generation-bar" }, play, slider, place), hint, text, create("div", { class: "generation-columns" }, likely, aligned), beams);
+  const play = button(null, toggle), place = create("output.quiet");
+  const hint = create("p.hint"), text = create("p.generation-text"), likely = create("div.generation-likely");
+  const alignment = create("div.alignment"), beams = create("div.generation-beams");
+  const aligned = create("div.generation-aligned", create("h3", { "data-text": "generation-alignment" }), alignment);
+  const element = create("section.generation-panel", { "data-label": "generation-title" },
+    create("div.generation-bar", play, slider, place), hint, text, create("div.generation-columns", likely, aligned), beams);
 
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** Records in which the rows are the tokens of this generation. */
@@ -91,9 +91,9 @@ export function generationPanel(explorer) {
       if (i >= prompt) one.addEventListener("click", () => go(i - prompt));
       return one;
     });
-    const part = (/** @type {string} */ key) => create("small", {}, say(key));
-    text.replaceChildren(create("span", { class: "generation-part" }, part("generation-prompt"), ...parts.slice(0, prompt)),
-      create("span", { class: "generation-part answer" }, part("generation-answer"), ...parts.slice(prompt)));
+    const part = (/** @type {string} */ key) => create("small", say(key));
+    text.replaceChildren(create("span.generation-part", part("generation-prompt"), ...parts.slice(0, prompt)),
+      create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
   function drawLikely() {
@@ -101,7 +101,7 @@ export function generationPanel(explorer) {
     likely.hidden = !candidates;
     if (!candidates) return;
     const written = tokens[prompt + now];
-    likely.replaceChildren(create("h3", {}, say("generation-likely")),
+    likely.replaceChildren(create("h3", say("generation-likely")),
       barList(candidates.map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === written }))));
   }
 
@@ -121,7 +121,7 @@ export function generationPanel(explorer) {
         "stroke-width": 1 + 4 * weight, "vector-effect": "non-scaling-stroke",
         d: `M0 ${from + 0.5}C50 ${from + 0.5} 50 ${to + 0.5} 100 ${to + 0.5}` }));
     }));
-    const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", {}, ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
+    const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
     alignment.style.setProperty("--rows", String(high));
     alignment.replaceChildren(words(source, (i) => (linked.has(i) ? "now" : "")), drawing, words(target, (i) => (i === now ? "now" : i > now ? "ahead" : "")));
   }
@@ -130,8 +130,8 @@ export function generationPanel(explorer) {
     const all = /** @type {{tokens: string[], score: number}[]} */ (generation.beams ?? []);
     beams.hidden = all.length < 2;
     if (beams.hidden) return;
-    beams.replaceChildren(create("h3", {}, say("generation-beams")), create("p", { class: "hint" }, say("generation-beams-hint")),
-      create("ol", {}, ...all.map(({ tokens: written, score }) => create("li", {}, create("span", { class: "beam-score" }, score.toFixed(2).replace("-", "−")),
+    beams.replaceChildren(create("h3", say("generation-beams")), create("p.hint", say("generation-beams-hint")),
+      create("ol", ...all.map(({ tokens: written, score }) => create("li", create("span.beam-score", score.toFixed(2).replace("-", "−")),
         ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs"))))));
   }
 

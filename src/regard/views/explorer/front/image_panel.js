@@ -18,14 +18,14 @@ export function imagePanel(explorer) {
   /** @type {Choice} */
   let chosen = { word: 0 };
   const latest = newest();
-  const picture = create("img", { alt: "" }), light = create("canvas", { "aria-hidden": "true" }), mark = create("i", { class: "image-mark" });
-  const frame = create("div", { class: "image-frame", role: "application", tabindex: 0, "data-label": "image-keys", onkeydown: movePatch,
+  const picture = create("img", { alt: "" }), light = create("canvas", { "aria-hidden": "true" }), mark = create("i.image-mark");
+  const frame = create("div.image-frame", { role: "application", tabindex: 0, "data-label": "image-keys", onkeydown: movePatch,
     onpointermove: point }, picture, light, mark);
-  const words = create("p", { class: "image-words", onkeydown: moveWord }), caption = create("p", { class: "image-caption", role: "status" });
-  const list = create("div"), problem = create("p", { class: "problem", role: "status" });
-  const element = create("section", { class: "image-panel", hidden: true, "data-label": "image-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "image-title" })), create("p", { class: "hint", "data-text": "image-hint" }), problem,
-    create("div", { class: "image-columns" }, frame, create("div", {}, words, caption, list)));
+  const words = create("p.image-words", { onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
+  const list = create("div"), problem = create("p.problem", { role: "status" });
+  const element = create("section.image-panel", { hidden: true, "data-label": "image-title" },
+    create("header.panel-head", create("h2", { "data-text": "image-title" })), create("p.hint", { "data-text": "image-hint" }), problem,
+    create("div.image-columns", frame, create("div", words, caption, list)));
 
   const image = () => /** @type {NonNullable<Attention["image"]>} */ (explorer.record().image);
   const patches = () => image().grid[0] * image().grid[1];
@@ -59,7 +59,7 @@ export function imagePanel(explorer) {
     frame.style.setProperty("--down", String(rows));
     [light.width, light.height] = [cols, rows];
     if (!found) return;
-    words.replaceChildren(...found.names.map((word, i) => create("button", { type: "button", tabindex: -1, onclick: () => choose({ word: i }),
+    words.replaceChildren(...found.names.map((word, i) => create("button", { tabindex: -1, onclick: () => choose({ word: i }),
       onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
     choose(chosen);
   }

@@ -37,16 +37,16 @@ export function listenToKeys(root, actions) {
 
 /** The dialog that lists all keys. The browser keeps the focus inside of it; Esc closes it. @param {Explorer} explorer */
 export function helpDialog(explorer) {
-  const list = create("dl", { class: "keys" });
-  const close = create("button", { type: "button", class: "plain", "data-tip": "close", onclick: () => dialog.close() }, "✕");
-  const dialog = create("dialog", { class: "help", "data-label": "help-title" },
-    create("header", {}, create("h2", { "data-text": "help-title" }), close), list,
-    create("p", { class: "quiet", "data-text": "help-pointer" }));
+  const list = create("dl.keys");
+  const close = create("button.plain", { "data-tip": "close", onclick: () => dialog.close() }, "✕");
+  const dialog = create("dialog.help", { "data-label": "help-title" },
+    create("header", create("h2", { "data-text": "help-title" }), close), list,
+    create("p.quiet", { "data-text": "help-pointer" }));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   const open = () => {
     list.replaceChildren(...[...KEYS, ...LOCAL_KEYS].map(([key, action]) => create("div", {},
-      create("dt", {}, ...(key.length > 1 && key !== "Escape" ? key.split(" ") : [key]).map((one) => create("kbd", {}, one === "Escape" ? "Esc" : one))),
-      create("dd", {}, explorer.say(`help-${action}`)))));
+      create("dt", ...(key.length > 1 && key !== "Escape" ? key.split(" ") : [key]).map((one) => create("kbd", one === "Escape" ? "Esc" : one))),
+      create("dd", explorer.say(`help-${action}`)))));
     if (!dialog.open) dialog.showModal();
   };
   return { element: dialog, open };

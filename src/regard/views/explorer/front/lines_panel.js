@@ -15,11 +15,11 @@ const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#5
 export function linesPanel(explorer) {
   const { state, family, ruler, say } = explorer, turn = segments(explorer, "lines", VALUES.lines), latest = newest();
   const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
-  const told = create("p", { class: "quiet" }), chips = create("div", { class: "chips", role: "group", "data-label": "heads" });
-  const canvas = create("canvas", { class: "lines", tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
-  const frame = create("div", { class: "lines-frame" }, canvas);
-  const element = create("div", { class: "lines-panel" },
-    create("div", { class: "tools" }, turn.element, labelled("threshold", range)), chips, told, frame);
+  const told = create("p.quiet"), chips = create("div.chips", { role: "group", "data-label": "heads" });
+  const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
+  const frame = create("div.lines-frame", canvas);
+  const element = create("div.lines-panel",
+    create("div.tools", turn.element, labelled("threshold", range)), chips, told, frame);
   /** @type {{head: number, cells: Cells, scale: Scale}[]} */
   let drawn = [];
   /** @type {ReturnType<typeof place> | null} */
@@ -145,7 +145,7 @@ export function linesPanel(explorer) {
     const { heads } = state.get(), { heads: count } = explorer.record();
     chips.replaceChildren(...Array.from({ length: count }, (_, head) => {
       const next = heads.includes(head) ? heads.filter((one) => one !== head) : [...heads, head].sort((a, b) => a - b);
-      return create("button", { type: "button", "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
+      return create("button", { "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
         style: `--own: ${heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : "var(--accent)"}`, onclick: () => next.length && state.set({ heads: next }) }, String(head));
     }));
     chips.hidden = count < 2;

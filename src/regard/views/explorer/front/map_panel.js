@@ -17,12 +17,12 @@ const MOST_PIXELS = 512, WAIT = 120;
 /** @param {Explorer} explorer @returns {Panel} */
 export function mapPanel(explorer) {
   const { state, family, ruler } = explorer;
-  const base = create("canvas", { class: "map", tabindex: 0, role: "application", "data-label": "map-label" });
-  const over = create("canvas", { class: "over", "aria-hidden": "true" }), frame = create("div", { class: "map-frame" }, base, over);
-  const meaning = create("p", { class: "quiet meaning" }), failure = create("p", { class: "failure", role: "alert", hidden: true });
+  const base = create("canvas.map", { tabindex: 0, role: "application", "data-label": "map-label" });
+  const over = create("canvas.over", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over);
+  const meaning = create("p.quiet.meaning"), failure = create("p.failure", { role: "alert", hidden: true });
   const zoomOut = button("zoom-all", () => state.set({ zoom: null }));
-  const keys = legend(explorer), under = create("div", { class: "under" }, keys.element, create("div", {}, meaning, zoomOut));
-  const element = create("div", { class: "map-panel" }, failure, frame, under);
+  const keys = legend(explorer), under = create("div.under", keys.element, create("div", meaning, zoomOut));
+  const element = create("div.map-panel", failure, frame, under);
   /** @type {Picture | null} */
   let whole = null;
   /** @type {Picture | null} */

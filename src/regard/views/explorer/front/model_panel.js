@@ -19,10 +19,10 @@ export function modelPanel(explorer) {
   const { state, overview } = explorer, hasEffect = overview.records.some(({ measures }) => measures.effect);
   const measures = ["maps", "pattern", "entropy", "sink", "distance", ...(hasEffect ? ["effect"] : [])];
   const show = chooser(explorer, "show", measures), sort = chooser(explorer, "sort", ["layer", "measure"]);
-  const grid = create("div", { class: "grid", role: "grid", "data-label": "model-label", onkeydown: move });
-  const preview = create("div", { class: "preview", "aria-hidden": "true", hidden: true }), key = create("p", { class: "quiet families" });
-  const element = create("div", { class: "model-panel" }, create("div", { class: "tools" }, show.element, sort.element),
-    create("p", { class: "quiet", "data-text": "model-note" }), key, grid, preview);
+  const grid = create("div.grid", { role: "grid", "data-label": "model-label", onkeydown: move });
+  const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families");
+  const element = create("div.model-panel", create("div.tools", show.element, sort.element),
+    create("p.quiet", { "data-text": "model-note" }), key, grid, preview);
   const thumbnails = thumbnailsOf(overview), tiles = makeTiles(explorer, thumbnails, look, () => { preview.hidden = true; });
 
   /** The tiles row by row. @type {Tile[][]} */
@@ -43,7 +43,7 @@ export function modelPanel(explorer) {
     key.replaceChildren(...Object.keys(FAMILY_COLOURS).filter((name) => families.includes(name)).map((name) => {
       const swatch = create("i");
       swatch.style.background = css(FAMILY_COLOURS[name]);
-      return create("span", {}, swatch, explorer.say(`family-${name}`));
+      return create("span", swatch, explorer.say(`family-${name}`));
     }));
   };
   const mark = () => {
@@ -76,7 +76,7 @@ export function modelPanel(explorer) {
       ...["entropy", "sink", "distance", "effect"].map((name) => [name, valueOf(record, name, head)]).filter(([, value]) => value !== null)
         .map(([name, value]) => `${say(`show-${name}`)} ${measureText(String(name), Number(value))}`),
     ];
-    preview.replaceChildren(large, create("div", {}, create("b", {}, headTitle(explorer, layer, head)), ...lines.map((line) => create("p", {}, line))));
+    preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), ...lines.map((line) => create("p", line))));
     preview.hidden = false;
     const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect();
     preview.style.top = `${box.bottom - whole.top + 8}px`;
@@ -122,8 +122,8 @@ function thumbnailsOf({ records, thumbnails, colours: { sequential, nan } }) {
 /** @param {Explorer} explorer @param {(canvas: HTMLCanvasElement, layer: number, head: number) => void} draw @param {(tile: Tile) => void} look @param {() => void} leave */
 function makeTiles(explorer, draw, look, leave) {
   return explorer.overview.records.flatMap((record, layer) => Array.from({ length: record.heads }, (_, head) => {
-    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span", { class: "value" }), strip = create("i");
-    const tile = create("button", { type: "button", role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
+    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span.value"), strip = create("i");
+    const tile = create("button", { role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
     const one = { layer, head, tile };
     draw(canvas, layer, head);
     tile.addEventListener("click", () => { leave(); openHead(explorer, layer, head); if (explorer.state.get().depth === "model") explorer.state.set({ depth: "head" }); });
@@ -152,7 +152,7 @@ function rowsByKind({ overview, say, state }, rows) {
     }
     kind = record.kind;
     const short = /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
-    const heads = create("div", { class: "heads", role: "presentation" }, ...tiles.map(({ tile }) => tile));
+    const heads = create("div.heads", { role: "presentation" }, ...tiles.map(({ tile }) => tile));
     heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
     found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
   }

@@ -35,13 +35,13 @@ const FREQUENT = new Set(["query", "key", "pins", "zoom", "size"]);
  * @param {MountOptions} [options]
  */
 export async function mount(element, source, options = {}) {
-  const root = create("div", { class: "regard-explorer", "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
+  const root = create("div.regard-explorer", { "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
   element.replaceChildren(root);
   try {
     return await view(element, root, source, options);
   } catch (error) {
     const lang = options.lang ?? (navigator.language.startsWith("zh") ? "zh" : "en");
-    root.replaceChildren(create("p", { class: "failure", role: "alert" }, failureText(error, lang)));
+    root.replaceChildren(create("p.failure", { role: "alert" }, failureText(error, lang)));
     return { root, state: null, update() {}, unmount: () => root.remove() };
   }
 }
@@ -50,10 +50,10 @@ export async function mount(element, source, options = {}) {
 async function view(element, root, source, options) {
   const answer = await source.overview(), overview = /** @type {Overview} */ ({ ...answer.about, thumbnails: answer.arrays.thumbnails });
   if (overview.version !== VERSION) throw newerFile(overview.version);
-  if (!overview.records?.some(({ heads }) => heads)) throw nothingRecorded();
+  if (!overview.records?.some(({ heads }) => heads)) throw { text: { en: overview.words.en["failure-empty"], zh: overview.words.zh["failure-empty"] } };
   const [layer, head] = options.open ?? overview.open, start = { ...firstState(overview), layer, head, heads: [head] };
-  if (options.state?.view === "generation" && !overview.generation) options.state.view = "map";
   const store = createStore({ ...start, lang: options.lang ?? start.lang, theme: options.theme ?? null, ...options.state });
+  if (!overview.generation && store.get().view === "generation") store.set({ view: "map" });
   const explorer = explorerOf(source, overview, store, root, options);
   const parts = build(explorer), { panels, frame } = parts, latest = newest();
   root.replaceChildren(...parts.children);
@@ -67,8 +67,8 @@ async function view(element, root, source, options) {
     options.onChange?.(state);
   };
   const redraw = (/** @type {string} */ name) => update(store.get(), new Set([name]));
-  const dark = matchMedia("(prefers-color-scheme: dark)"), repaint = () => redraw("theme");
-  dark.addEventListener("change", repaint);
+  const media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query)), repaint = () => redraw("theme");
+  media.forEach((one) => one.addEventListener("change", repaint));
   let size = "";
   const observer = new ResizeObserver(() => {
     const now = `${root.clientWidth} ${innerHeight}`;
@@ -76,7 +76,7 @@ async function view(element, root, source, options) {
     size = now;
   });
   observer.observe(root);
-  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", repaint), () => observer.disconnect()];
+  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => media.forEach((one) => one.removeEventListener("change", repaint)), () => observer.disconnect()];
   update(store.get(), new Set(Object.keys(store.get())));
   return {
     root, state: store, update: store.set,
@@ -98,17 +98,10 @@ function newerFile(version) {
   } };
 }
 
-/** @returns {Failure} */
-function nothingRecorded() {
-  return { key: "empty", text: {
-    en: "There is nothing to draw: the trace has no attention record with a head.",
-    zh: "没有可画的内容：这个 Trace 里没有任何带注意力头的记录。",
-  } };
-}
-
-/** A failure in one sentence. @param {any} error @param {Language} lang */
-function failureText(error, lang) {
-  return error?.text?.[lang] ?? (error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+/** A failure in one sentence. @param {any} error @param {Language} lang @param {Overview} [overview] */
+function failureText(error, lang, overview) {
+  const text = error?.text?.[lang] ?? overview?.words[lang][`failure-${error?.key}`];
+  return text ? filled(text, error.values ?? {}) : error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
 // --- what panels share ----------------------------------------------------------------------------------------
@@ -121,7 +114,7 @@ function explorerOf(source, overview, state, root, options) {
   const axes = new Map();
   /** @type {Map<string, string>} */
   const colours = new Map();
-  const live = create("p", { class: "sr", "aria-live": "polite" }), family = getComputedStyle(root).fontFamily || "sans-serif";
+  const live = create("p.sr", { "aria-live": "polite" }), family = getComputedStyle(root).fontFamily || "sans-serif";
   let timer = 0;
   const record = (layer = state.get().layer) => overview.records[layer];
   const remember = (/** @type {string} */ name, /** @type {() => Promise<Cells>} */ make) => {
@@ -151,12 +144,13 @@ function explorerOf(source, overview, state, root, options) {
     family, ruler: measuringPen(family),
     announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
     colour: (name) => {
-      const found = colours.get(name) ?? getComputedStyle(root).getPropertyValue(name).trim();
+      live.style.color = `var(${name})`;
+      const found = colours.get(name) ?? getComputedStyle(live).color;
       colours.set(name, found);
       return found;
     },
     forgetColours: () => colours.clear(),
-    fail: (error) => failureText(error, state.get().lang),
+    fail: (error) => failureText(error, state.get().lang, overview),
   };
   live.dataset.live = "";
   root.append(live);
@@ -197,14 +191,14 @@ function build(explorer) {
   const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), heading = headHeading(explorer);
   const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);
   const merge = segments(explorer, "merge", VALUES.merge, "merge", { zoom: null }), scale = chooser(explorer, "scale", overview.scales);
-  const tools = create("div", { class: "tools" }, views.element, create("span", { class: "gap" }), merge.element, scale.element);
-  const head = create("section", { class: "card stage", "data-label": "depth-head" }, heading.element, tools,
+  const tools = create("div.tools", views.element, create("span.gap"), merge.element, scale.element);
+  const head = create("section.card.stage", { "data-label": "depth-head" }, heading.element, tools,
     ...HEAD_VIEWS.map((name) => panels[name].element));
-  const side = create("aside", { class: "card side", "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
-  const numbers = create("section", { class: "card numbers", "data-label": "depth-numbers" }, panels.numbers.element);
-  const model = create("section", { class: "card model", "data-label": "depth-model" }, panels.model.element);
-  const body = create("div", { class: "body" }, model, head, numbers, side);
-  const footer = create("footer", {}, create("p", { "data-text": "honest" }), create("p", { class: "quiet", "data-text": "footer" }));
+  const side = create("aside.card.side", { "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
+  const numbers = create("section.card.numbers", { "data-label": "depth-numbers" }, panels.numbers.element);
+  const model = create("section.card.model", { "data-label": "depth-model" }, panels.model.element);
+  const body = create("div.body", model, head, numbers, side);
+  const footer = create("footer.quiet", create("p", { "data-text": "honest" }), create("p", { "data-text": "footer" }));
 
   /** @param {State} now @param {Has} has */
   const frame = (now, has) => {
@@ -226,25 +220,25 @@ function build(explorer) {
     heading.update(now, has);
     bar.update();
   };
-  const depths = create("nav", { class: "depths", "data-label": "depth" }, depth.element);
+  const depths = create("nav.depths", { "data-label": "depth" }, depth.element);
   return { panels, frame, help, children: [bar.element, lead(explorer), depths, body, footer, help.element, live] };
 }
 
 /** Title, texts and the sentence that explains the picture. @param {Explorer} explorer */
 function lead({ overview }) {
-  const texts = overview.texts && create("p", { class: "texts" }, isolated(overview.texts[0]),
-    overview.texts[1] ? create("span", { class: "arrow" }, " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
-  return create("div", { class: "lead" }, texts, create("p", { "data-text": "lead" }));
+  const texts = overview.texts && create("p.texts", isolated(overview.texts[0]),
+    overview.texts[1] ? create("span.arrow", " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
+  return create("div.lead", texts, create("p", { "data-text": "lead" }));
 }
 
 /** @param {Explorer} explorer @param {Record<string, Panel>} panels @param {() => void} openHelp */
 function topBar(explorer, panels, openHelp) {
   const { state, overview } = explorer;
-  const language = create("button", { type: "button", class: "plain language", onclick: () => switchLanguage(explorer) });
-  const theme = create("button", { type: "button", class: "plain", "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
-  const help = create("button", { type: "button", class: "plain", "data-tip": "help-title", onclick: openHelp }, "?");
-  const title = overview.title ? create("h1", {}, isolated(overview.title)) : create("h1", { "data-text": "title" });
-  const element = create("header", { class: "top" }, title, create("div", { class: "actions" }, exportMenu(explorer, panels), language, theme, help));
+  const language = create("button.plain.language", { onclick: () => switchLanguage(explorer) });
+  const theme = create("button.plain", { "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
+  const help = create("button.plain", { "data-tip": "help-title", onclick: openHelp }, "?");
+  const title = overview.title ? create("h1", isolated(overview.title)) : create("h1", { "data-text": "title" });
+  const element = create("header.top", title, create("div.actions", exportMenu(explorer, panels), language, theme, help));
   const update = () => {
     const other = state.get().lang === "zh" ? "English" : "中文";  // each language in its own name
     language.textContent = other;
@@ -255,8 +249,8 @@ function topBar(explorer, panels, openHelp) {
 
 /** The name of the head, what it does, and its numbers. @param {Explorer} explorer */
 function headHeading(explorer) {
-  const title = create("h2"), does = create("p", { class: "does" }), notes = create("p", { class: "quiet notes" });
-  const element = create("div", { class: "heading" }, title, does, notes);
+  const title = create("h2"), does = create("p.does"), notes = create("p.quiet.notes");
+  const element = create("div.heading", title, does, notes);
   /** @param {State} now @param {Has} has */
   const update = (now, has) => {
     if (!has("lang", "layer", "head")) return;

@@ -10,10 +10,10 @@ const MOST = 8;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function neighboursPanel(explorer) {
-  const { state, say } = explorer, readout = create("dl", { class: "readout" }), pinned = create("ol", { class: "pins" });
-  const lists = { key: create("ol", { class: "bar-list" }), query: create("ol", { class: "bar-list" }) };
-  const pins = create("div", { class: "pinned" }, create("h3", { "data-text": "pins" }), pinned);
-  const element = create("div", { class: "neighbours-panel" }, create("h3", { "data-text": "selected" }), readout,
+  const { state, say } = explorer, readout = create("dl.readout"), pinned = create("ol.pins");
+  const lists = { key: create("ol.bar-list"), query: create("ol.bar-list") };
+  const pins = create("div.pinned", create("h3", { "data-text": "pins" }), pinned);
+  const element = create("div.neighbours-panel", create("h3", { "data-text": "selected" }), readout,
     create("h3", { "data-text": "looks" }), lists.key, create("h3", { "data-text": "seen" }), lists.query, pins);
   /** @type {Cells | null} */
   let shown = null;
@@ -24,14 +24,14 @@ export function neighboursPanel(explorer) {
     if (!cells || query === null || key === null) return;
     const { values, C, R, attending } = cells, row = cellAt(cells.rowStarts, query), col = cellAt(cells.colStarts, key), value = values[row * C + col];
     const weight = attending[row] === 0 ? say("sees-nothing") : value === 0 ? say("masked") : `${say("weight")} ${weightText(value)}`;
-    readout.replaceChildren(create("dt", {}, say("query")), create("dd", {}, isolated(cellName(axes, cells, "query", row))),
-      create("dt", {}, say("key")), create("dd", {}, isolated(cellName(axes, cells, "key", col))), create("dd", { class: "weight" }, weight));
+    readout.replaceChildren(create("dt", say("query")), create("dd", isolated(cellName(axes, cells, "query", row))),
+      create("dt", say("key")), create("dd", isolated(cellName(axes, cells, "key", col))), create("dd.weight", weight));
     /** @param {Side} side @param {number} count @param {(i: number) => number} weightOf */
     const listed = (side, count, weightOf) => {
       const best = largest(count, weightOf), list = lists[side];
       fillBars(list, best.map((i) => ({ label: cellName(axes, cells, side, i), share: weightOf(i), text: weightText(weightOf(i)),
         go: () => state.set({ [side]: startsOn(cells, side)[i] }) })));
-      if (!best.length) list.append(create("li", { class: "quiet" }, say("nobody")));
+      if (!best.length) list.append(create("li.quiet", say("nobody")));
     };
     listed("key", C, (c) => values[row * C + c]);
     listed("query", R, (r) => values[r * C + col]);
@@ -39,9 +39,9 @@ export function neighboursPanel(explorer) {
     pinned.replaceChildren(...all.map(([q, k], number) => {
       const r = cellAt(cells.rowStarts, q), c = cellAt(cells.colStarts, k), text = `${cellName(axes, cells, "query", r)} → ${cellName(axes, cells, "key", c)}`;
       const remove = () => state.set({ pins: state.get().pins.filter((_, i) => i !== number) });
-      return create("li", {}, create("button", { type: "button", class: "bar-row", onclick: () => state.set({ query: q, key: k }) },
-        create("b", { class: "badge" }, String(number + 1)), isolated(text), create("span", {}, weightText(values[r * C + c]))),
-      create("button", { type: "button", class: "plain", "aria-label": say("pin-remove", { cell: text }), onclick: remove }, "✕"));
+      return create("li", create("button.bar-row", { onclick: () => state.set({ query: q, key: k }) },
+        create("b.badge", String(number + 1)), isolated(text), create("span", weightText(values[r * C + c]))),
+      create("button.plain", { "aria-label": say("pin-remove", { cell: text }), onclick: remove }, "✕"));
     }));
   };
   return {

@@ -31,19 +31,19 @@ export function numbersPanel(explorer) {
   const latest = newest();
   const picker = create("select", { onchange: () => choose(Number(picker.value)) });
   const pick = labelled("numbers-query", picker);
-  const list = create("ol", { class: "numbers-steps", "data-label": "numbers-steps" });
+  const list = create("ol.numbers-steps", { "data-label": "numbers-steps" });
   const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
-  const heading = create("h3"), sentence = create("p", { class: "numbers-sentence" });
-  const scroll = create("div", { class: "numbers-scroll", onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
+  const heading = create("h3"), sentence = create("p.quiet");
+  const scroll = create("div.numbers-scroll", { onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
-  const readout = create("p", { class: "numbers-readout" }), text = create("code"), copy = button("numbers-copy", copyCode);
-  const listing = create("details", {}, create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
-  const body = create("div", {}, create("div", { class: "numbers-bar" }, list, create("span", {}, back, next)),
-    create("div", { class: "numbers-step" }, heading, sentence), scroll, readout,
-    create("p", { class: "hint", "data-text": "numbers-hint" }), create("div", { class: "numbers-code" }, copy, listing));
-  const problem = create("p", { class: "problem", role: "status" });
-  const element = create("section", { class: "numbers-panel", "data-label": "numbers-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "numbers-title" }), pick), problem, body);
+  const readout = create("p.numbers-readout"), text = create("code"), copy = button("numbers-copy", copyCode);
+  const listing = create("details", create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
+  const body = create("div", create("div.numbers-bar", list, create("span", back, next)),
+    create("div.numbers-step", heading, sentence), scroll, readout,
+    create("p.hint", { "data-text": "numbers-hint" }), create("div.numbers-code", copy, listing));
+  const problem = create("p.problem", { role: "status" });
+  const element = create("section.numbers-panel", { "data-label": "numbers-title" },
+    create("header.panel-head", create("h2", { "data-text": "numbers-title" }), pick), problem, body);
   explorer.root.addEventListener("keydown", onSpace);
 
   const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
@@ -94,10 +94,10 @@ export function numbersPanel(explorer) {
     const empty = (/** @type {string} */ id, shown = "") => create("td", { "data-column": id }, shown);
     const line = (/** @type {string} */ name, /** @type {string} */ kind, /** @type {(column: import("./arithmetic.js").Column) => Node} */ cellOf) =>
       create("tr", { class: kind }, create("th", { scope: "row" }, isolated(name)), ...columns.map(cellOf));
-    const head = create("tr", {}, create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
+    const head = create("tr", create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
       create("th", { scope: "col", "data-column": id, class: vector ? "vector" : "" }, say(`numbers-column-${id}`, { E: found.E }))));
     const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : null;
-    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", {}, head), create("tbody", {},
+    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", head), create("tbody", {},
       line(`q  ${found.query}`, "query-row", ({ id }) => (id === "k" ? drawCell(found, id, "top") : empty(id))),
       ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "not-visible", ({ id }) => drawCell(found, id, i))),
       rest && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
@@ -109,7 +109,7 @@ export function numbersPanel(explorer) {
     const { vector, values } = columnOf(found, id), own = valuesOf(found, { column: id, row, at: null });
     const cell = create("td", { "data-column": id, "data-row": row, tabindex: -1, class: vector ? "vector" : "number" });
     const strip = vector ? vectorStrip(own, largestSize(typeof row === "number" ? values : own)) : null;
-    cell.append(strip ? strip.element : create("span", {}, spell(own[0])));
+    cell.append(strip ? strip.element : create("span", spell(own[0])));
     if (id === "weights") cell.style.setProperty("--share", `${100 * own[0]}%`);
     else if (!vector && row !== "total") tint(cell, own[0], largestSize(values));
     cells.set(`${id} ${row}`, { cell, strip });
@@ -132,7 +132,7 @@ export function numbersPanel(explorer) {
       const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
       cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
     }
-    list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "passed",
+    list.replaceChildren(...found.steps.map((one, i) => create("li", create("button", { class: i < now && "passed",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
     const shown = /** @type {HTMLElement} */ (list.children[now]);
     list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;
@@ -185,7 +185,7 @@ export function numbersPanel(explorer) {
     const { total, vector } = columnOf(all, cell.column), inside = vector && cell.column !== "k" && cell.column !== "v" ? ` [${cell.at}]` : "";
     const what = cell.row === "total" ? say(`numbers-total-${total?.id}`) : cell.row === "top" ? "q" : say(`numbers-column-${cell.column}`, { E: all.E });
     const word = cell.row === "total" ? "" : cell.row === "top" ? all.query : all.names[cell.row];
-    readout.replaceChildren(create("b", {}, what, " ", isolated(word)), `${inside} `, create("span", { class: "formula" }, formulaOf(all, cell)));
+    readout.replaceChildren(create("b", what, " ", isolated(word)), `${inside} `, create("span.formula", formulaOf(all, cell)));
   }
 
   /** @param {Event} event */

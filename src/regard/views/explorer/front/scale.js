@@ -40,14 +40,7 @@ export function makeScale(name, ceiling, clipped, logThreshold) {
     if (share <= at) return low * Math.sqrt(share / at);
     return low + (1 - low) * (1 - Math.log(share) / Math.log(at));
   };
-  /** @param {number} share */
-  const weight = (share) => {
-    if (name === "log") return ceiling * 10 ** (DECADES * (share - 1));
-    if (name === "linear") return ceiling * share;
-    if (logThreshold === null || share <= low) return (logThreshold ?? ceiling) * (share / low) ** 2;
-    return logThreshold * (ceiling / logThreshold) ** ((share - low) / (1 - low));
-  };
-  return { name, ceiling, clipped, logThreshold, level, weight };
+  return { name, ceiling, clipped, logThreshold, level };
 }
 
 /** @param {number} threshold @param {number} ceiling */

@@ -12,23 +12,23 @@ const MOST_SHADED = 1200, SIDES = /** @type {const} */ (["query", "key"]);
 /** @param {Explorer} explorer @returns {Panel} */
 export function sentencePanel(explorer) {
   const { state, say } = explorer, keys = legend(explorer), direction = segments(explorer, "direction", VALUES.direction);
-  const about = create("p", { class: "about" }), note = create("p", { class: "quiet" });
+  const about = create("p.about"), note = create("p.quiet");
   const texts = { query: textOf("query", "queries"), key: textOf("key", "keys") };
-  const element = create("div", { class: "sentence-panel" }, direction.element, about, texts.query.element, texts.key.element, note, keys.element);
+  const element = create("div.sentence-panel", direction.element, about, texts.query.element, texts.key.element, note, keys.element);
   /** @type {{cells: Cells, scale: Scale} | null} */
   let drawn = null;
   let stale = true;
 
   /** One text: a list box whose options are words. @param {Side} side @param {string} name */
   function textOf(side, name) {
-    const words = create("p", { class: "words", role: "listbox", tabindex: 0, "data-label": name, onkeydown: move, dir: "auto" });
+    const words = create("p.words", { role: "listbox", tabindex: 0, "data-label": name, onkeydown: move, dir: "auto" });
     /** @param {KeyboardEvent} event */
     function move(event) {
       const by = arrowsOf(event);
       if (by && drawn) choose(side, clamp(selected() + by[0] + by[1], 0, starts().length - 2));
     }
     const starts = () => startsOn(/** @type {{cells: Cells}} */ (drawn).cells, side), selected = () => cellAt(starts(), state.get()[side] ?? 0);
-    return { element: create("div", { class: "text" }, create("h3", { "data-text": name }), words), words, starts, selected };
+    return { element: create("div.text", create("h3", { "data-text": name }), words), words, starts, selected };
   }
   /** Select a word. In one text of self-attention it is both query and key. @param {Side} side @param {number} index */
   const choose = (side, index) => {

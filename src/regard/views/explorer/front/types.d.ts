@@ -31,7 +31,8 @@ interface Source {
   compare(request: object): Promise<Answer>;
 }
 
-interface Failure { key: string; text: BothLanguages }
+/** A sentence, or the key `failure-key` of one with its values. */
+interface Failure { key: string; text?: BothLanguages; values?: Values }
 
 interface SideLabels {
   queries: number | null;
@@ -127,7 +128,6 @@ interface Scale {
   clipped: boolean;
   logThreshold: number | null;
   level(value: number): number;
-  weight(level: number): number;
 }
 
 /** One side of a map as it is shown: tokens, characters or words. Positions count tokens, units count what is shown. */

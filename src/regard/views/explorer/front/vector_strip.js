@@ -39,10 +39,10 @@ export function vectorStrip(values, largest) {
 
 /** @param {Float64Array} values @param {number} largest @returns {Strip} */
 function numberStrip(values, largest) {
-  const cells = Array.from(values, (value) => create("span", {}, spell(value)));
+  const cells = Array.from(values, (value) => create("span", spell(value)));
   cells.forEach((cell, d) => tint(cell, values[d], largest));
   return {
-    element: create("span", { class: "strip-numbers" }, ...cells),
+    element: create("span.strip-numbers", ...cells),
     mark: (at, lit) => cells.forEach((cell, d) => cell.classList.toggle("lit", lit && (at === null || at === d))),
     at: (event) => Math.max(0, cells.findIndex((cell) => cell === event.target)),
   };

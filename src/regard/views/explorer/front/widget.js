@@ -1,7 +1,8 @@
 // The widget of a notebook: anywidget calls `render` for each output.
 
 import { mount } from "./mount.js";
-import { cached, widgetSource } from "./sources.js";
+import { cached } from "./sources.js";
+import { widgetSource } from "./widget_source.js";
 
 /** @param {{model: any, el: HTMLElement}} context */
 async function renderWidget({ model, el }) {

@@ -159,6 +159,9 @@ MESSAGES: dict[str, Message] = {
         zh="两张图的大小不同，因此只并排显示，不作差。",
     ),
     # --- generation ---
+    "explorer-effect-measuring": Message(
+        en="Silencing each head in turn: {done} of {count}", zh="正在逐个关闭各个头：{done}/{count}"
+    ),
     "explorer-generation-title": Message(en="Written token by token", zh="逐个词元生成"),
     "explorer-generation-step": Message(en="Written token", zh="写出的词元"),
     "explorer-generation-place": Message(en="{at} of {count}", zh="第 {at} 个，共 {count} 个"),

@@ -98,7 +98,7 @@ export function generationPanel(explorer) {
 
   function drawLikely() {
     const candidates = /** @type {[string, number][] | null} */ (generation.candidates?.[now] ?? null);
-    likely.hidden = !candidates;
+    likely.hidden = !candidates?.length;
     if (!candidates) return;
     const written = tokens[prompt + now];
     likely.replaceChildren(create("h3", say("generation-likely")),

@@ -16,13 +16,13 @@ const FAMILY_COLOURS = {
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function modelPanel(explorer) {
-  const { state, overview } = explorer, hasEffect = overview.records.some(({ measures }) => measures.effect);
+  const { state, overview } = explorer, hasEffect = overview.records.some(({ measures, can }) => measures.effect || can.effect);
   const measures = ["maps", "pattern", "entropy", "sink", "distance", ...(hasEffect ? ["effect"] : [])];
   const show = chooser(explorer, "show", measures), sort = chooser(explorer, "sort", ["layer", "measure"]);
   const grid = create("div.grid", { role: "grid", "data-label": "model-label", onkeydown: move });
-  const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families");
+  const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families"), progress = create("p.quiet", { role: "status" });
   const element = create("div.model-panel", create("div.tools", show.element, sort.element),
-    create("p.quiet", { "data-text": "model-note" }), key, grid, preview);
+    create("p.quiet", { "data-text": "model-note" }), key, progress, grid, preview);
   const thumbnails = thumbnailsOf(overview), tiles = makeTiles(explorer, thumbnails, look, () => { preview.hidden = true; });
 
   /** The tiles row by row. @type {Tile[][]} */
@@ -54,6 +54,25 @@ export function modelPanel(explorer) {
       one.tile.tabIndex = chosen ? 0 : -1;
       if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.clientHeight / 2);
     }
+  };
+
+  /** Silence one head after the other, as long as their effects are shown, where a model is at hand. */
+  const measure = async () => {
+    const effectOf = (/** @type {Tile} */ { layer, head }) => valueOf(overview.records[layer], "effect", head);
+    for (const one of tiles) {
+      const { measures: found, can, heads } = overview.records[one.layer], { layer, head } = one;
+      if (state.get().show !== "effect" || !grid.isConnected) return;
+      if (!can.effect || effectOf(one) !== null) continue;
+      progress.textContent = explorer.say("effect-measuring", { done: tiles.filter((other) => effectOf(other) !== null).length, count: tiles.length });
+      const answer = await explorer.source.effect({ silence: { layer, head } }).catch((/** @type {any} */ error) => { progress.textContent = explorer.fail(error); });
+      if (!answer) return;
+      found.effect ??= Array(heads).fill(null);
+      found.effect[head] = answer.about.kl;
+      paint();
+    }
+    progress.textContent = "";
+    arrange();
+    mark();
   };
 
   /** @param {KeyboardEvent} event */
@@ -91,6 +110,7 @@ export function modelPanel(explorer) {
         paint();
       }
       if (has("show", "sort", "lang", "layer", "head")) mark();
+      if (has("show")) { progress.textContent = ""; if (now.show === "effect") measure(); }
     },
     size: () => [Math.max(320, 28 + 60 * Math.max(...overview.records.map(({ heads }) => heads)) + 120), 60 * overview.records.length + 20],
     draw(pen) {

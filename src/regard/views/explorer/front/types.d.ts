@@ -65,7 +65,7 @@ interface Attention {
   first: (number | null)[];
   noKey: (number | null)[];
   measures: {
-    entropy: number[]; sink: number[]; distance: number[]; effect: number[] | null; pattern: string[]; score: number[];
+    entropy: number[]; sink: number[]; distance: number[]; effect: (number | null)[] | null; pattern: string[]; score: number[];
   };
   can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean };
   image: null | {

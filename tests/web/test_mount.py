@@ -1,6 +1,7 @@
 """mount in a real browser: scales and pooling equal to Python's, two views on one page, sources, failures."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from regard.messages import LANGUAGES, Language, say
 from regard.trace.pooling import pool_at
 from regard.trace.trace import ScaleName
 from regard.views.explorer import front
+from regard.views.explorer.overview import words as shown_words
 from regard.views.explorer.source import TraceSource
 from regard.views.picture import picture, rescaled
 from regard.views.scales import Scale
@@ -174,12 +176,16 @@ def test_the_widget_source_sends_requests_and_reads_buffers(chromium: Browser, b
     np.testing.assert_array_equal(np.array(found["cells"], np.float16), np.array([0, 1, 0.3333], np.float16))
 
 
+EMPTY = json.dumps({"version": 1, "records": [], "words": shown_words()}, ensure_ascii=False)
+"""The overview of a trace without records."""
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         ("({ about: { version: 99, records: [] }, arrays: {} })", {"en": "version 99", "zh": "99"}),
-        ("({ about: { version: 1, records: [] }, arrays: {} })", {"en": "nothing to draw", "zh": "没有可画"}),
+        (f"({{ about: {EMPTY}, arrays: {{}} }})", {"en": "nothing to draw", "zh": "没有可画"}),
         ("{ throw { key: 'k', text: { en: 'kernel left', zh: '内核已关闭' } }; }", {"en": "kernel left", "zh": "内核"}),
     ],
 )

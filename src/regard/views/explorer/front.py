@@ -26,6 +26,8 @@ _TOKEN = re.compile(
 )
 _PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
 _BEFORE_PATTERN = re.compile(r"[(,=:\[!&|?{};>+*%<~^-]|return|typeof|case|of|in|")
+SUPERFLUOUS = {(";", "}"), (",", "}"), (",", "]"), (",", ")")}
+"""Signs that may be left out before others."""
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STYLE_SPACE = re.compile(r"\s*([{};,>])\s*|(?<=[\w-]):\s+")
 _OTHER = re.compile(r"^(?:import\b|export\s*[{*]).*", re.MULTILINE)
@@ -59,7 +61,7 @@ def shipped(text: str) -> str:
     A line break stays where a statement may end without a semicolon.
 
     >>> shipped('/** One. */\nif (a) {\n  b = /** @type {any} */ (1);\n}\n// Two.\nconst c = `// ${a}`, d = / +/;\n')
-    'if(a){b=(1);}\nconst c=`// ${a}`,d=/ +/;'
+    'if(a){b=(1)}\nconst c=`// ${a}`,d=/ +/;'
     """
     parts = [""]
     space = ""
@@ -67,6 +69,8 @@ def shipped(text: str) -> str:
         if is_space:
             space = token
             continue
+        if (parts[-1], token) in SUPERFLUOUS:  # an empty statement, `while (x);`, would be a syntax error then
+            parts.pop()
         parts += [_space_between(parts[-1], token, space), token]
         space = ""
     return "".join(parts)
@@ -77,10 +81,8 @@ def _space_between(last: str, token: str, space: str) -> str:
     before, after = last[-1:], token[:1]
     if not space or not before:
         return ""
-    if _is_word(before) and _is_word(after):
-        return " "
-    if before == after and after in "+-/":
-        return " "
+    if (_is_word(before) and _is_word(after)) or (before == after and after in "+-/"):
+        return "\n" if "\n" in space else " "
     ends = (_is_word(before) or before in "\"'`)]}") and after not in ")]},;:.?&|=<>*%"
     return "\n" if ends and "\n" in space else ""
 
@@ -145,7 +147,7 @@ def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:
 def style(folder: Traversable = FOLDER) -> str:
     """The style sheet. All rules apply inside of what `mount` draws only."""
     bare = _STYLE_COMMENT.sub("", _read(folder, "explorer.css"))
-    return _STYLE_SPACE.sub(lambda found: found[1] or ":", bare).replace(";}", "}").replace("}", "}\n").strip()
+    return _STYLE_SPACE.sub(lambda found: found[1] or ":", bare).replace(";}", "}").strip()
 
 
 def template(folder: Traversable = FOLDER) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.views.explorer.front import FrontError, modules_of, script
+from regard.views.explorer.front import FrontError, modules_of, script, shipped, style, template
 
 
 def written(folder: Path, **modules: str) -> Path:
@@ -66,3 +66,32 @@ def test_names_of_patterns_are_names_too(tmp_path: Path) -> None:
     )
     with pytest.raises(FrontError, match="c is also declared"):
         script("a.js", folder)
+
+
+LARGEST = 150_000
+"""Bytes of the whole front end: scripts of file and widget, style sheet and page."""
+
+
+def test_the_front_end_stays_small() -> None:
+    page, widget = (script(entry).splitlines(keepends=True) for entry in ("page.js", "widget.js"))
+    of_widget = [line for line in widget if line not in set(page)]
+    assert sum(len(part.encode()) for part in (*page, *of_widget, style(), template())) <= LARGEST
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("const a = b / c / d; // e\n", "const a=b/c/d;"),
+        ('return /[/"]+ x/.test(a)\n  && b;', 'return/[/"]+ x/.test(a)&&b;'),
+        (
+            "const a = `x  ${ { b: `y  ${c}` }.b } // no comment`;",
+            "const a=`x  ${ { b: `y  ${c}` }.b } // no comment`;",
+        ),
+        ("let a = 1\nlet b = a\n++b\n", "let a=1\nlet b=a\n++b"),
+        ("a = b + +c - -d;", "a=b+ +c- -d;"),
+        ("if (a) { f(); }\nelse { g([1, 2,], { h, }); }", "if(a){f()}\nelse{g([1,2],{h})}"),
+        ('const a = "//  \\"  x", 月 = \'/* */\';', 'const a="//  \\"  x",月=\'/* */\';'),
+    ],
+)
+def test_only_spaces_and_comments_are_left_out(text: str, short: str) -> None:
+    assert shipped(text) == short

@@ -1,6 +1,6 @@
 // A list of labels, each with a number and its bar.
 
-import { create, isolated } from "./dom.js";
+import { clamp, create, isolated } from "./dom.js";
 
 /**
  * `share`, from 0 to 1, is the length of the bar; `text` is its number. `before` marks another length for comparison;
@@ -10,7 +10,7 @@ import { create, isolated } from "./dom.js";
 
 /** Fill a list with bars. @param {HTMLElement} list @param {Bar[]} bars */
 export function fillBars(list, bars) {
-  const wide = (/** @type {number} */ share) => `inline-size: ${100 * Math.max(0, Math.min(1, share || 0))}%`;
+  const wide = (/** @type {number} */ share) => `inline-size: ${100 * clamp(share || 0, 0, 1)}%`;
   list.replaceChildren(...bars.map(({ label, share, text, before, chosen, go }) => create("li", { class: chosen && "chosen" },
     create(go ? "button" : "div", { onclick: go, class: "bar-row" }, create("i", { style: wide(share) }),
       before !== undefined && create("i.before", { style: wide(before) }), isolated(label), create("span", text)))));

@@ -5,7 +5,7 @@ import { axisOf, cellName, headTitle } from "./labels.js";
 import { boxOnScreen, cellBox, drawMap, mapLayout, unitsUnder } from "./map_drawing.js";
 import { signedText } from "./number_text.js";
 import { canvasPen, sized } from "./pen.js";
-import { cellAt, startsOf } from "./pooling.js";
+import { cellAt, startsOf, times } from "./pooling.js";
 import { packed, paintCells, pixelsOf, weightText } from "./scale.js";
 import { newest } from "./state.js";
 
@@ -51,7 +51,7 @@ export function comparePanel(explorer) {
   function drawChoices() {
     const { layer, head } = other();
     layers.replaceChildren(...overview.records.map((one, i) => create("option", { value: i }, one.titles[state.get().lang])));
-    heads.replaceChildren(...Array.from({ length: explorer.record(layer).heads }, (_, i) => create("option", { value: i }, String(i))));
+    heads.replaceChildren(...times(explorer.record(layer).heads, (i) => create("option", { value: i }, String(i))));
     [layers.value, heads.value] = [String(layer), String(head)];
     layers.disabled = overview.records.length < 2;
   }
@@ -77,10 +77,14 @@ export function comparePanel(explorer) {
     const { R, C, queries, keys, names } = about, plain = await explorer.headCells(layer, head);
     const cells = (/** @type {Numbers} */ values) => ({
       ...plain, R, C, rowStarts: startsOf(0, R, 1), colStarts: startsOf(0, C, 1), values: Float32Array.from(values), firstColumn: -1 });
-    const named = (/** @type {(string | null)[][] | null} */ pairs) => pairs && pairs.map(([one, two]) => (one === two ? one ?? "" : `${one ?? "–"} | ${two ?? "–"}`));
+    /** Tokens of both sides, which have no common positions. @param {Side} side @param {number} count @param {(string | null)[][] | null} pairs @returns {Axis} */
+    const aligned = (side, count, pairs) => {
+      const axis = axisOf(side, count, 0, pairs && pairs.map(([one, two]) => (one === two ? one ?? "" : `${one ?? "–"} | ${two ?? "–"}`)));
+      return { ...axis, name: axis.label };
+    };
     const titles = /** @type {BothLanguages[]} */ (names ?? traces?.names).map((one) => one[lang]);
     return { left: cells(arrays.cells), right: cells(arrays.other), titles: [titles[0], titles[1]], same: true,
-      axes: { query: axisOf("query", R, 0, named(queries)), key: axisOf("key", C, 0, named(keys)) }, note: about.note ? say(about.note) : "" };
+      axes: { query: aligned("query", R, queries), key: aligned("key", C, keys) }, note: about.note ? say(about.note) : "" };
   }
 
   /** The cells with the largest differences: [right − left, row, column]. @param {Pair} found @returns {[number, number, number][]} */
@@ -143,7 +147,7 @@ export function comparePanel(explorer) {
 
   function gradient() {
     const bar = create("canvas.compare-gradient", { width: 65, height: 1, "aria-hidden": "true" });
-    paintCells(bar, Float32Array.from({ length: 65 }, (_, i) => i / 32 - 1), signedColour);
+    paintCells(bar, Float32Array.from(times(65, (i) => i / 32 - 1)), signedColour);
     return bar;
   }
 

@@ -93,10 +93,11 @@ export const button = (name, onclick, more = "") => create("button", { class: `s
 
 /** Write the texts of all elements that name one. @param {ParentNode} root @param {(key: string) => string} say */
 export function translate(root, say) {
-  for (const one of root.querySelectorAll("[data-text]")) one.textContent = say(one.getAttribute("data-text") ?? "");
-  for (const one of root.querySelectorAll("[data-label]")) one.setAttribute("aria-label", say(one.getAttribute("data-label") ?? ""));
-  for (const one of root.querySelectorAll("[data-tip]")) {
-    one.setAttribute("title", say(one.getAttribute("data-tip") ?? ""));
-    one.setAttribute("aria-label", say(one.getAttribute("data-tip") ?? ""));
+  for (const name of ["text", "label", "tip"]) {
+    for (const one of root.querySelectorAll(`[data-${name}]`)) {
+      const text = say(one.getAttribute(`data-${name}`) ?? "");
+      if (name === "text") one.textContent = text; else one.setAttribute("aria-label", text);
+      if (name === "tip") one.setAttribute("title", text);
+    }
   }
 }

@@ -1,8 +1,9 @@
 // What is on screen as PNG or SVG, the numbers of the head as CSV or JSON, and the address of the state.
 
-import { arrowsOf, create } from "./dom.js";
+import { arrowsOf, clamp, create } from "./dom.js";
 import { cellLabel, headTitle } from "./labels.js";
 import { canvasPen, sized, svgPen } from "./pen.js";
+import { times } from "./pooling.js";
 
 const MARGIN = 16, TITLE = 22;
 
@@ -16,23 +17,23 @@ export function exportMenu(explorer, panels) {
   ];
   const { link } = explorer.options;
   if (link) ways.push(["copy-link", async () => { await copyText(link(state.get())); done.textContent = explorer.say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); }]);
-  const items = ways.map(([key, act]) => create("button", { role: "menuitem", "data-text": key, onclick: () => { close(); act(); } }));
-  const list = create("div.items", { role: "menu", "data-label": "save", hidden: true, onkeydown: move }, ...items);
-  const button = create("button.plain.save", { "aria-haspopup": "menu", "aria-expanded": "false", "data-text": "save", onclick: () => { if (list.hidden) open(); else close(); } });
-  const element = create("div.menu", { onfocusout: leave }, done, button, list);
-  const open = () => { list.hidden = false; button.setAttribute("aria-expanded", "true"); items[0].focus(); };
-  const close = () => { list.hidden = true; button.setAttribute("aria-expanded", "false"); button.focus(); };
+  const items = ways.map(([key, act]) => create("button", { "data-text": key, onclick: () => { menu.open = false; act(); } }));
+  const menu = create("details.menu", { onfocusout: leave, onkeydown: move }, create("summary.plain.save", { "data-text": "save" }), create("div.items", ...items));
   /** @param {FocusEvent} event */
   function leave(event) {
-    if (!list.hidden && !element.contains(/** @type {Node | null} */ (event.relatedTarget))) { list.hidden = true; button.setAttribute("aria-expanded", "false"); }
+    if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) menu.open = false;
   }
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const at = items.findIndex((one) => one === event.target), by = arrowsOf(event);
-    if (by) items[(at + Math.sign(by[0] + by[1]) + items.length) % items.length].focus();
-    else if (event.key === "Escape") { close(); event.stopPropagation(); }
+    if (!menu.open) return;
+    const by = arrowsOf(event), at = items.findIndex((one) => one === event.target);
+    if (by) items[clamp(at + by[0] + by[1], 0, items.length - 1)].focus();
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+    event.stopPropagation();
   }
-  return element;
+  return create("div.actions", done, menu);
 }
 
 /** The panel whose picture is saved. @param {Explorer} explorer @param {Record<string, Panel>} panels */
@@ -84,9 +85,9 @@ async function saveNumbers(explorer, kind) {
 /** The weights on screen with their labels. Cells hold half floats: four digits are all they have. @param {Explorer} explorer @param {Cells} cells @param {"csv" | "json"} kind */
 export function numbersText(explorer, cells, kind) {
   const { R, C, values, rowStarts, colStarts } = cells, { layer, head, merge, scale } = explorer.state.get(), record = explorer.record();
-  const queries = Array.from({ length: R }, (_, r) => cellLabel(explorer.axes(), cells, "query", r)), keys = Array.from({ length: C }, (_, c) => cellLabel(explorer.axes(), cells, "key", c));
+  const queries = times(R, (r) => cellLabel(explorer.axes(), cells, "query", r)), keys = times(C, (c) => cellLabel(explorer.axes(), cells, "key", c));
   const digits = (/** @type {number} */ value) => (Number.isNaN(value) ? null : Number(value.toPrecision(5)));
-  const lines = Array.from({ length: R }, (_, r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
+  const lines = times(R, (r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
   if (kind === "json") {
     return JSON.stringify({
       layer: record.name, index: layer, head, kind: record.kind, unit: merge, scale, queries, keys,

@@ -2,6 +2,7 @@
 
 import { barList } from "./bars.js";
 import { arrowsOf, clamp, create, isolated } from "./dom.js";
+import { times } from "./pooling.js";
 import { weightText } from "./scale.js";
 import { newest } from "./state.js";
 
@@ -32,11 +33,11 @@ export function imagePanel(explorer) {
 
   function ask() {
     const { layer, head } = state.get(), { T, S } = explorer.record(), { first, side } = image(), n = patches();
-    const asQueries = side === "queries", length = asQueries ? S : T;
+    const asQueries = side === "queries";
     /** @type {[number, number]} */
     const here = [first, first + n];
     latest(explorer.source.rectangle({ layer, head, rows: asQueries ? here : [0, T], cols: asQueries ? [0, S] : here, most: [T, S] }), ({ about, arrays }) => {
-      const outside = Array.from({ length }, (_, i) => i).filter((i) => side !== "both" || i < first || i >= first + n);
+      const outside = times(asQueries ? S : T, (i) => i).filter((i) => side !== "both" || i < first || i >= first + n);
       const axes = explorer.axes(), axis = asQueries ? axes.key : axes.query, { high, wide } = about, C = Math.ceil((about.cols[1] - about.cols[0]) / wide);
       const cell = (/** @type {number} */ row, /** @type {number} */ col) =>
         arrays.cells[Math.floor((row - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;
@@ -45,7 +46,7 @@ export function imagePanel(explorer) {
       found = { weights, words: outside, names: outside.map((i) => axis.label(axis.unitOf(i))), exact: high * wide === 1 };
       problem.textContent = found.exact ? "" : say("image-pooled", { high, wide });
       const at = found.words.indexOf(state.get()[asQueries ? "key" : "query"] ?? -1);
-      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(Math.max(0, weights.indexOf(Math.max(...weights))) / n) };
+      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(weights.reduce((best, one, i) => (one > weights[best] ? i : best), 0) / n) };
       draw();
     }, (error) => { [found, problem.textContent] = [null, explorer.fail(error)]; });
   }
@@ -59,8 +60,7 @@ export function imagePanel(explorer) {
     frame.style.setProperty("--down", String(rows));
     [light.width, light.height] = [cols, rows];
     if (!found) return;
-    words.replaceChildren(...found.names.map((word, i) => create("button", { tabindex: -1, onclick: () => choose({ word: i }),
-      onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
+    words.replaceChildren(...found.names.map((word, i) => create("button", { tabindex: -1, onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
     choose(chosen);
   }
 

@@ -13,7 +13,7 @@ export const KEYS = /** @type {const} */ ([
 const LOCAL_KEYS = [["← ↑ → ↓", "arrows"], ["⇧ + ← ↑ → ↓", "arrows-ten"], ["Home End PgUp PgDn", "ends"], ["Enter", "pin-cell"], ["Space", "step"]];
 
 /**
- * Call the action of a key. Returns a function that stops.
+ * Call the action of a key.
  * @param {HTMLElement} root
  * @param {Record<string, () => void>} actions
  */
@@ -32,7 +32,6 @@ export function listenToKeys(root, actions) {
     actions[action]();
   };
   root.addEventListener("keydown", listen);
-  return () => root.removeEventListener("keydown", listen);
 }
 
 /** The dialog that lists all keys. The browser keeps the focus inside of it; Esc closes it. @param {Explorer} explorer */

@@ -63,7 +63,7 @@ export function downwards(label) {
 }
 
 /** What a head does, in words. @param {Explorer} explorer @param {string | null | undefined} pattern */
-export function patternName(explorer, pattern) {
+function patternName(explorer, pattern) {
   const [family, count] = patternFamily(pattern);
   return explorer.say(`pattern-${family}`, { count, name: pattern ?? "" });
 }
@@ -76,6 +76,11 @@ export function patternFamily(pattern) {
   if (FAMILIES.includes(pattern)) return [pattern, 0];
   const [, family, count] = /^(back|ahead)-(\d+)$/.exec(pattern) ?? /^(induction)([+-]\d+)$/.exec(pattern) ?? ["", "other", "0"];
   return [family === "induction" ? "shifted" : family, Number(count)];
+}
+
+/** What a head does, with its score. @param {Explorer} explorer @param {Attention} record @param {number} head */
+export function headDoes(explorer, { measures: { pattern, score } }, head) {
+  return pattern[head] ? explorer.say("does", { pattern: patternName(explorer, pattern[head]), score: percent(score[head]) }) : explorer.say("does-nothing");
 }
 
 /** "layer 3 · head 5" in the current language. @param {Explorer} explorer @param {number} layer @param {number} head */

@@ -1,6 +1,7 @@
 // The legend: colours, the weights they stand for, and masked cells.
 
 import { create } from "./dom.js";
+import { times } from "./pooling.js";
 import { css, shortWeight } from "./scale.js";
 
 const STOPS = 24, APART = 0.17;
@@ -27,7 +28,7 @@ export function legend(explorer) {
   /** @param {Scale} scale */
   const update = (scale) => {
     const { sequential } = explorer.overview.colours;
-    const stops = Array.from({ length: STOPS }, (_, i) => css(sequential[Math.round(i / (STOPS - 1) * (sequential.length - 1))]));
+    const stops = times(STOPS, (i) => css(sequential[Math.round(i / (STOPS - 1) * (sequential.length - 1))]));
     bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     ticks.replaceChildren(...ticksOf(scale).map((weight) => {
       const tick = create("span", `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`);

@@ -3,7 +3,7 @@
 import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
 import { cellLabel, downwards, startsOn } from "./labels.js";
 import { canvasPen, sized } from "./pen.js";
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
 import { shortWeight } from "./scale.js";
 import { newest, VALUES } from "./state.js";
 
@@ -43,7 +43,7 @@ export function linesPanel(explorer) {
       return { first, stop: Math.min(count, first + MOST_WORDS) };
     };
     const rows = part(cells.rowStarts, query), cols = part(cells.colStarts, key);
-    const names = (/** @type {Side} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => Array.from({ length: stop - first }, (_, i) => cellLabel(explorer.axes(), cells, side, first + i));
+    const names = (/** @type {Side} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => times(stop - first, (i) => cellLabel(explorer.axes(), cells, side, first + i));
     const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE, 650)))));
     const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
     if (upright) {
@@ -143,7 +143,7 @@ export function linesPanel(explorer) {
   }
   const fillChips = () => {
     const { heads } = state.get(), { heads: count } = explorer.record();
-    chips.replaceChildren(...Array.from({ length: count }, (_, head) => {
+    chips.replaceChildren(...times(count, (head) => {
       const next = heads.includes(head) ? heads.filter((one) => one !== head) : [...heads, head].sort((a, b) => a - b);
       return create("button", { "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
         style: `--own: ${heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : "var(--accent)"}`, onclick: () => next.length && state.set({ heads: next }) }, String(head));

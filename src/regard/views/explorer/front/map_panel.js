@@ -16,7 +16,7 @@ const MOST_PIXELS = 512, WAIT = 120;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function mapPanel(explorer) {
-  const { state, family, ruler } = explorer;
+  const { state, family, ruler, say } = explorer;
   const base = create("canvas.map", { tabindex: 0, role: "application", "data-label": "map-label" });
   const over = create("canvas.over", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over);
   const meaning = create("p.quiet.meaning"), failure = create("p.failure", { role: "alert", hidden: true });
@@ -46,9 +46,9 @@ export function mapPanel(explorer) {
         const { about, arrays } = await explorer.source.rectangle({ layer, head, rows, cols, most });
         if (own !== whole || state.get().zoom !== zoom) return;
         detail = partOf(about, arrays);
-        note = about.note ? explorer.say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
+        note = about.note ? say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
       } catch (error) {
-        note = /** @type {Failure} */ (error).key === "not-stored" ? explorer.say("note-stored") : explorer.fail(error);
+        note = /** @type {Failure} */ (error).key === "not-stored" ? say("note-stored") : explorer.fail(error);
       }
       draw();
     }, WAIT);
@@ -81,15 +81,15 @@ export function mapPanel(explorer) {
   const tellMeaning = () => {
     const { cells } = detail ?? /** @type {Picture} */ (whole), { zoom, merge } = state.get(), record = explorer.record();
     const high = cells.rowStarts[1] - cells.rowStarts[0], wide = cells.colStarts[1] - cells.colStarts[0], single = high === 1 && wide === 1;
-    const unit = merge !== "tokens" && record.labels[merge] ? explorer.say(`cell-${merge}`) : single ? explorer.say("cell-exact") : explorer.say("cell-pooled", { high, wide });
+    const unit = merge !== "tokens" && record.labels[merge] ? say(`cell-${merge}`) : single ? say("cell-exact") : say("cell-pooled", { high, wide });
     const part = zoom && partText();
-    meaning.textContent = [explorer.say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && explorer.say("prompt", record)].filter(Boolean).join(" · ");
+    meaning.textContent = [say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && say("prompt", record)].filter(Boolean).join(" · ");
     zoomOut.hidden = !zoom;
   };
   const partText = () => {
     const { query, key } = explorer.axes();
     const name = (/** @type {Axis} */ axis, /** @type {Span} */ [start, stop]) => axis.name(Math.floor(start), Math.max(Math.floor(start) + 2, Math.ceil(stop)));
-    return explorer.say("part", { rows: name(query, at.rows), cols: name(key, at.cols), T: query.count, S: key.count });
+    return say("part", { rows: name(query, at.rows), cols: name(key, at.cols), T: query.count, S: key.count });
   };
 
   /** A cell in units, of the finest picture that has it. @param {number} query @param {number} key */
@@ -113,12 +113,12 @@ export function mapPanel(explorer) {
     const { query, key } = state.get();
     if (!whole || query === null || key === null || document.activeElement !== base) return;
     const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = explorer.axes();
-    explorer.announce(explorer.say(value === 0 ? "cell-masked" : "cell-said", {
+    explorer.announce(say(value === 0 ? "cell-masked" : "cell-said", {
       query: cellName(axes, cells, "query", row), key: cellName(axes, cells, "key", col), weight: weightText(value),
     }));
   };
 
-  const stop = listenToMap(explorer, frame, base, {
+  listenToMap(explorer, frame, base, {
     layout: () => at,
     /** @param {number} unitRow @param {number} unitCol */
     select(unitRow, unitCol) {
@@ -167,7 +167,7 @@ export function mapPanel(explorer) {
       drawSelection(explorer, pen, at, null, pins.map(([q, k]) => boxOf(q, k)));
       drawLegend(explorer, pen, (detail ?? whole).scale, at.left, at.top + at.height + 16, Math.max(160, at.width));
     },
-    destroy() { stop(); clearTimeout(timer); },
+    destroy: () => clearTimeout(timer),
   };
 }
 
@@ -179,7 +179,7 @@ function covers(cells, zoom) {
 }
 
 /**
- * Pointer, wheel and keys of the map. Returns a function that stops.
+ * Pointer, wheel and keys of the map.
  * @param {Explorer} explorer
  * @param {HTMLElement} frame
  * @param {HTMLCanvasElement} base
@@ -193,6 +193,7 @@ function listenToMap(explorer, frame, base, map) {
   let drag = null;
   let apart = 0;
   const counts = () => { const { query, key } = explorer.axes(); return /** @type {Span} */ ([query.count, key.count]); };
+  const zoomBy = (/** @type {number} */ factor, /** @type {Span | null} */ place) => place && state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), factor, place) });
   const under = (/** @type {{clientX: number, clientY: number}} */ event) => unitsUnder(map.layout(), base, event);
   const hover = (/** @type {PointerEvent} */ event) => {
     const place = under(event);
@@ -201,7 +202,7 @@ function listenToMap(explorer, frame, base, map) {
   const pinch = () => {
     const [a, b] = [...pointers.values()], now = Math.hypot(a.x - b.x, a.y - b.y);
     const centre = under({ clientX: (a.x + b.x) / 2, clientY: (a.y + b.y) / 2 });
-    if (apart && centre) state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), apart / now, centre) });
+    if (apart) zoomBy(apart / now, centre);
     apart = now;
   };
   /** @type {Record<string, (event: any) => void>} */
@@ -233,15 +234,14 @@ function listenToMap(explorer, frame, base, map) {
       if (last && !drag) state.set({ query: last[0], key: last[1] });  // a pinned cell is selected again
     },
     dblclick(event) {
-      const place = under(event);
-      if (place) state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), 0.5, place) });
+      zoomBy(0.5, under(event));
     },
     wheel(event) {
       // Without focus the page scrolls; pinching on a touch pad arrives as a wheel with Ctrl.
       const place = under(event);
       if (!place || !(event.ctrlKey || document.activeElement === base)) return;
       event.preventDefault();
-      state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), place) });
+      zoomBy(Math.exp(clamp(event.deltaY / 300, -1, 1)), place);
     },
     keydown(event) {
       const by = arrowsOf(event), times = event.shiftKey ? 10 : 1, far = { PageUp: -(2 ** 30), PageDown: 2 ** 30 }[/** @type {string} */ (event.key)];
@@ -253,5 +253,4 @@ function listenToMap(explorer, frame, base, map) {
     },
   };
   for (const [name, listener] of Object.entries(listeners)) frame.addEventListener(name, listener, { passive: false });
-  return () => { for (const [name, listener] of Object.entries(listeners)) frame.removeEventListener(name, listener); };
 }

@@ -9,7 +9,7 @@ import { exportMenu } from "./export.js";
 import { generationPanel } from "./generation_panel.js";
 import { imagePanel } from "./image_panel.js";
 import { helpDialog, listenToKeys } from "./keyboard.js";
-import { axesOf, filled, headTitle, patternName, percent } from "./labels.js";
+import { axesOf, filled, headDoes, headTitle, percent } from "./labels.js";
 import { linesPanel } from "./lines_panel.js";
 import { mapPanel } from "./map_panel.js";
 import { modelPanel } from "./model_panel.js";
@@ -19,6 +19,7 @@ import { measuringPen } from "./pen.js";
 import { poolAt, startsOf } from "./pooling.js";
 import { scaleFor, withoutFirst } from "./scale.js";
 import { sentencePanel } from "./sentence_panel.js";
+import { remembering } from "./sources.js";
 import { createStore, firstState, newest, VALUES } from "./state.js";
 
 const VERSION = 1, HEAD_VIEWS = /** @type {ViewName[]} */ (VALUES.view);
@@ -35,7 +36,7 @@ const FREQUENT = new Set(["query", "key", "pins", "zoom", "size"]);
  * @param {MountOptions} [options]
  */
 export async function mount(element, source, options = {}) {
-  const root = create("div.regard-explorer", { "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
+  const root = create("div.regard-explorer");
   element.replaceChildren(root);
   try {
     return await view(element, root, source, options);
@@ -50,7 +51,7 @@ export async function mount(element, source, options = {}) {
 async function view(element, root, source, options) {
   const answer = await source.overview(), overview = /** @type {Overview} */ ({ ...answer.about, thumbnails: answer.arrays.thumbnails });
   if (overview.version !== VERSION) throw newerFile(overview.version);
-  if (!overview.records?.some(({ heads }) => heads)) throw { text: { en: overview.words.en["failure-empty"], zh: overview.words.zh["failure-empty"] } };
+  if (!overview.records?.some(({ heads }) => heads)) throw { key: "empty", words: overview.words };
   const [layer, head] = options.open ?? overview.open, start = { ...firstState(overview), layer, head, heads: [head] };
   const store = createStore({ ...start, lang: options.lang ?? start.lang, theme: options.theme ?? null, ...options.state });
   if (!overview.generation && store.get().view === "generation") store.set({ view: "map" });
@@ -76,12 +77,15 @@ async function view(element, root, source, options) {
     size = now;
   });
   observer.observe(root);
-  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => media.forEach((one) => one.removeEventListener("change", repaint)), () => observer.disconnect()];
+  listenToKeys(root, actionsOf(explorer, parts));
+  const silence = store.subscribe(update);
   update(store.get(), new Set(Object.keys(store.get())));
   return {
     root, state: store, update: store.set,
     unmount: () => {
-      stops.forEach((stop) => stop());
+      silence();
+      observer.disconnect();
+      media.forEach((one) => one.removeEventListener("change", repaint));
       Object.values(panels).forEach((panel) => panel.destroy?.());
       root.remove();
     },
@@ -93,14 +97,14 @@ async function view(element, root, source, options) {
 /** @param {number} version @returns {Failure} */
 function newerFile(version) {
   return { key: "newer", text: {
-    en: `This file has version ${version} of the format, and its script reads version ${VERSION}: write it again with trace.html(path).`,
-    zh: `此文件的格式版本是 ${version}，其中的脚本只能读取版本 ${VERSION}：请用 trace.html(path) 重新生成。`,
+    en: `This file has version ${version}, and its script reads version ${VERSION}: write it again with trace.html(path).`,
+    zh: `此文件的版本是 ${version}，脚本只能读取版本 ${VERSION}：请用 trace.html(path) 重新生成。`,
   } };
 }
 
-/** A failure in one sentence. @param {any} error @param {Language} lang @param {Overview} [overview] */
-function failureText(error, lang, overview) {
-  const text = error?.text?.[lang] ?? overview?.words[lang][`failure-${error?.key}`];
+/** A failure in one sentence. @param {any} error @param {Language} lang @param {Overview["words"]} [words] */
+function failureText(error, lang, words = error?.words) {
+  const text = error?.text?.[lang] ?? words?.[lang][`failure-${error?.key}`];
   return text ? filled(text, error.values ?? {}) : error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
@@ -108,8 +112,7 @@ function failureText(error, lang, overview) {
 
 /** @param {Source} source @param {Overview} overview @param {Store} state @param {HTMLElement} root @param {MountOptions} options @returns {Explorer} */
 function explorerOf(source, overview, state, root, options) {
-  /** @type {Map<string, Promise<Cells>>} */
-  const kept = new Map();
+  const remember = /** @type {(name: string, make: () => Promise<Cells>) => Promise<Cells>} */ (remembering(48));
   /** @type {Map<string, {query: Axis, key: Axis}>} */
   const axes = new Map();
   /** @type {Map<string, string>} */
@@ -117,14 +120,6 @@ function explorerOf(source, overview, state, root, options) {
   const live = create("p.sr", { "aria-live": "polite" }), family = getComputedStyle(root).fontFamily || "sans-serif";
   let timer = 0;
   const record = (layer = state.get().layer) => overview.records[layer];
-  const remember = (/** @type {string} */ name, /** @type {() => Promise<Cells>} */ make) => {
-    const found = kept.get(name) ?? make();
-    kept.delete(name);  // the newest stands last
-    kept.set(name, found);
-    found.catch(() => kept.delete(name));
-    if (kept.size > 48) kept.delete(kept.keys().next().value ?? "");
-    return found;
-  };
   const headCells = (/** @type {number} */ layer, /** @type {number} */ head) => remember(`${layer} ${head}`, async () =>
     cellsOf(record(layer), head, await source.head({ layer, head })));
   const scaleOf = (/** @type {Cells[]} */ ...all) => scaleFor(state.get().scale, all);
@@ -150,7 +145,7 @@ function explorerOf(source, overview, state, root, options) {
       return found;
     },
     forgetColours: () => colours.clear(),
-    fail: (error) => failureText(error, state.get().lang, overview),
+    fail: (error) => failureText(error, state.get().lang, overview.words),
   };
   live.dataset.live = "";
   root.append(live);
@@ -254,10 +249,10 @@ function headHeading(explorer) {
   /** @param {State} now @param {Has} has */
   const update = (now, has) => {
     if (!has("lang", "layer", "head")) return;
-    const record = explorer.record(), { measures } = record, { say } = explorer, pattern = measures.pattern[now.head];
+    const record = explorer.record(), { say } = explorer;
     title.textContent = headTitle(explorer, now.layer, now.head);
     title.title = record.name;
-    does.textContent = pattern ? say("does", { pattern: patternName(explorer, pattern), score: percent(measures.score[now.head]) }) : say("does-nothing");
+    does.textContent = headDoes(explorer, record, now.head);
     const kind = say(`kind-${record.kind}`), found = [...(title.textContent.includes(kind) ? [] : [kind]), say("size", record)];
     if (record.samples > 1) found.push(say("sample", record));
     const first = record.first[now.head], noKey = record.noKey[now.head];

@@ -3,7 +3,7 @@
 import { fillBars } from "./bars.js";
 import { create, isolated } from "./dom.js";
 import { cellName, startsOn } from "./labels.js";
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
 import { weightText } from "./scale.js";
 
 const MOST = 8;
@@ -52,15 +52,4 @@ export function neighboursPanel(explorer) {
 }
 
 /** The indices of the largest positive values, largest first. @param {number} count @param {(i: number) => number} value */
-function largest(count, value) {
-  /** @type {number[]} */
-  const found = [];
-  for (let i = 0; i < count; i++) {
-    if (!(value(i) > 0) || (found.length === MOST && value(i) <= value(found[MOST - 1]))) continue;
-    let at = found.length;
-    while (at > 0 && value(found[at - 1]) < value(i)) at--;
-    found.splice(at, 0, i);
-    if (found.length > MOST) found.pop();
-  }
-  return found;
-}
+const largest = (count, value) => times(count, (i) => i).filter((i) => value(i) > 0).sort((a, b) => value(b) - value(a)).slice(0, MOST);

@@ -3,6 +3,7 @@
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
 import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
 import { spell } from "./number_text.js";
+import { times } from "./pooling.js";
 import { newest } from "./state.js";
 import { largestSize, tint, vectorStrip } from "./vector_strip.js";
 
@@ -83,7 +84,7 @@ export function numbersPanel(explorer) {
     const { T, labels } = explorer.record(), names = labels.tokens.queries === null ? null : explorer.overview.labels[labels.tokens.queries];
     pick.hidden = T < 2 || T > MOST_QUERIES;
     if (pick.hidden) return;
-    picker.replaceChildren(...Array.from({ length: T }, (_, i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
+    picker.replaceChildren(...times(T, (i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
     picker.value = String(query());
   }
 
@@ -235,6 +236,5 @@ export function numbersPanel(explorer) {
       picker.value = String(query());
       ask();
     },
-    destroy: () => explorer.root.removeEventListener("keydown", onSpace),
   };
 }

@@ -3,7 +3,7 @@
 import { arrowsOf, clamp, create, segments } from "./dom.js";
 import { cellLabel, cellName, startsOn } from "./labels.js";
 import { legend } from "./legend.js";
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
 import { colourOf, css, inkOn, weightText } from "./scale.js";
 import { VALUES } from "./state.js";
 
@@ -45,7 +45,7 @@ export function sentencePanel(explorer) {
     for (const side of SIDES) {
       const { words, element: text, selected, starts } = texts[side], count = starts().length - 1;
       const first = Math.max(0, Math.min(count - MOST_SHADED, selected() - MOST_SHADED / 2)), shown = text.hidden ? 0 : Math.min(count - first, MOST_SHADED);
-      words.replaceChildren(...Array.from({ length: shown }, (_, i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) },
+      words.replaceChildren(...times(shown, (i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) },
         cellLabel(explorer.axes(), cells, side, first + i))));
     }
     const longest = Math.max(cells.R, cells.C);

@@ -9,22 +9,28 @@ export function sourceOf(ask) {
 }
 
 /**
- * The same source with its last answers kept; equal requests under way are sent once. Failures are not kept.
- * @param {Source} source
- * @param {number} [most]  the number of answers kept
- * @returns {Source}
+ * A function that keeps the last results by name. Failures are not kept.
+ * @template T
+ * @param {number} most
  */
-export function cached(source, most = 64) {
-  /** @type {Map<string, Promise<Answer>>} */
+export function remembering(most) {
+  /** @type {Map<string, Promise<T>>} */
   const kept = new Map();
-  return sourceOf((ask, request) => {
-    const send = /** @type {any} */ (source)[ask], name = `${ask} ${JSON.stringify(request)}`;
-    if (ask === "effect") return send(request);
-    const found = kept.get(name) ?? send(request);
+  return (/** @type {string} */ name, /** @type {() => Promise<T>} */ make) => {
+    const found = kept.get(name) ?? make();
     kept.delete(name);  // the newest stands last
     kept.set(name, found);
     found.catch(() => kept.delete(name));
     if (kept.size > most) kept.delete(kept.keys().next().value ?? "");
     return found;
+  };
+}
+
+/** The same source with its last answers kept; equal requests under way are sent once. @param {Source} source @param {number} [most] @returns {Source} */
+export function cached(source, most = 64) {
+  const remember = remembering(most);
+  return sourceOf((ask, request) => {
+    const send = () => /** @type {any} */ (source)[ask](request);
+    return ask === "effect" ? send() : remember(`${ask} ${JSON.stringify(request)}`, send);
   });
 }

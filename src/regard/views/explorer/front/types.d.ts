@@ -232,7 +232,6 @@ interface MountOptions {
   lang?: Language;
   theme?: "light" | "dark" | null;
   open?: [number, number];
-  compact?: boolean;
   /** A state to start with, as `stateFromText` reads it. */
   state?: Partial<State>;
   onChange?(state: State): void;

@@ -7,7 +7,7 @@ import { widgetSource } from "./widget_source.js";
 /** @param {{model: any, el: HTMLElement}} context */
 async function renderWidget({ model, el }) {
   const source = widgetSource(model);
-  const view = await mount(el, cached(source), { compact: true, lang: model.get("lang") ?? undefined, theme: model.get("theme") ?? undefined });
+  const view = await mount(el, cached(source), { lang: model.get("lang") ?? undefined, theme: model.get("theme") ?? undefined });
   return () => { view.unmount(); source.close(); };
 }
 

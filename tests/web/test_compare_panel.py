@@ -122,3 +122,16 @@ def test_maps_fit_a_narrow_screen(chromium: Browser, kind: str) -> None:
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 320
+
+
+def test_compared_maps_are_saved_as_they_are_drawn(chromium: Browser) -> None:
+    made_up, _ = wide_head()
+    with browser_page(chromium) as page:
+        open_explorer(page, made_up, depth="head", view="compare", head=0)
+        page.click(".save")
+        with page.expect_download() as download:
+            page.click('[data-text="save-svg"]')
+        saved = download.value.path().read_text(encoding="utf-8")
+        assert saved.count("<image") == 2
+        assert ">head 0<" in saved
+        assert ">head 1<" in saved

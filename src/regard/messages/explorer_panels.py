@@ -185,7 +185,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-generation-alignment": Message(en="Read from the source text", zh="从原文读取"),
     "explorer-generation-beams": Message(en="Beams", zh="束搜索的候选"),
     "explorer-generation-beams-hint": Message(
-        en="The first is the answer; underlined tokens differ from it. The number is the search's score, a log-probability by length.",
+        en="The first is the answer; what differs is underlined. The number is its score: log-probability by length.",
         zh="第一个是最终答案；带下划线的词元与它不同。数字是搜索的得分：按长度归一化的对数概率。",
     ),
     # --- image ---

@@ -361,12 +361,11 @@ class Trace:
         holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`. With the `model`
         and its `inputs`, as for `widget`, every head is silenced once, and the file shows how far the output moves.
         """
-        from regard.views.explorer.effects import effects_of
         from regard.views.explorer.page import write_page
 
         extension_of(Path(path), *PAGES)
-        effects = effects_of(model, inputs, tokenizer)
-        write_page(self, path, layer, sample, lang, scale, merge, rows, cols, effects)
+        options: dict[str, Any] = {"model": model, "inputs": inputs, "tokenizer": tokenizer}
+        write_page(self, path, layer, sample, lang, scale, merge, rows, cols, **options)
 
     def widget(
         self,

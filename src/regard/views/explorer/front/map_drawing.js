@@ -124,9 +124,12 @@ function drawRowLabels(explorer, pen, at, axis) {
   for (const unit of units) {
     const place = top + (unit + 0.5 - rows[0]) * y;
     if (place < top || place > top + at.height) continue;
-    pen.text(named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1"), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
+    pen.text(named ? axis.label(unit) : placeOf(axis, unit), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
   }
 }
+
+/** The position of a unit without its label. @param {Axis} axis @param {number} unit */
+const placeOf = (axis, unit) => axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
 
 /** Every so many units of a span. @param {Span} span @param {number} count @param {number} step */
 function everyFew([start, stop], count, step) {
@@ -141,7 +144,7 @@ function drawColumnLabels(explorer, pen, at, axis) {
   const style = named ? columnLabels(pen, axis, cols, x, top - 12) : { size: 11, turned: false, step: 1 };
   const units = named ? everyFew(cols, axis.count, style.step) : roundPositions(cols, x, 56);
   for (const unit of units) {
-    const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
+    const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : placeOf(axis, unit);
     if (place < left || place > left + at.width) continue;
     const characters = style.turned ? downwards(label) : null;
     if (!style.turned) {

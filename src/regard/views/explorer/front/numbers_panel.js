@@ -30,7 +30,7 @@ export function numbersPanel(explorer) {
   let current = null;
   let wanted = "", drawn = -1;
   const latest = newest();
-  const picker = create("select", { onchange: () => choose(Number(picker.value)) });
+  const picker = create("select", { onchange: () => state.set({ query: Number(picker.value) }) });
   const pick = labelled("numbers-query", picker);
   const list = create("ol.numbers-steps", { "data-label": "numbers-steps" });
   const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
@@ -50,7 +50,6 @@ export function numbersPanel(explorer) {
   const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
   const move = (/** @type {number} */ by) => state.set({ numbersStep: inside(step() + by) });
   const query = () => clamp(state.get().query ?? Infinity, 0, explorer.record().T - 1);
-  const choose = (/** @type {number} */ at) => state.set({ query: at });
 
   /** @param {KeyboardEvent} event */
   function onSpace(event) {

@@ -12,14 +12,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
-test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
+test: $(VENV)/.test               ## what the tests need, then all tests; those in a browser where there is Chromium
+	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
 
 quick: $(VENV)/.test              ## some tests of every package, in a minute
 	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
 
-test-web: $(VENV)/.test           ## the page in a real browser: Chromium, a system package
-	$(BIN)/python -m pytest -m web tests/web tests/unit/views
+test-web: $(VENV)/.test           ## only the tests in a real browser: Chromium, a system package
+	$(BIN)/python -m pytest -n auto -m web tests/web
 
 check-js:                         ## the types of the front end, by TypeScript from npm
 	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json
@@ -49,7 +49,6 @@ check: $(VENV)/.test              ## what decides whether a change lands: format
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) test
-	$(MAKE) test-web
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

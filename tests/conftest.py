@@ -9,10 +9,17 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Bytecode is kept also where the environment says otherwise: a run starts hundreds of Python processes, and each would
+# compile the package and rewrite the tests again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 PROFILE = os.environ.get("REGARD_HYPOTHESIS", "quick")
 
@@ -33,6 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the nightly seed here, before Hypothesis reads it, so that all xdist workers get the same."""
     if PROFILE != "quick" and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+MARKED_FOLDERS = {Path(__file__).parent / mark: mark for mark in ("gpu", "hostile", "web")}
+"""Folders in which every file has the mark of the folder's name."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders that `-m "not …"` deselects as a whole: their files build large data when they are imported."""
+    mark = MARKED_FOLDERS.get(collection_path)
+    return True if mark and f"not {mark}" in config.option.markexpr else None
 
 
 def _seed_line(config: pytest.Config) -> str:

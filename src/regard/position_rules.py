@@ -4,6 +4,7 @@ Only shapes and Python numbers, no arrays. The formulas are in `reference.positi
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from regard.axes import Shape, fits
@@ -78,9 +79,16 @@ def yarn_sharpness(factor: float) -> float:
     return 0.1 * math.log(max(factor, 1.0)) + 1.0
 
 
+def factors_of(factors: Sequence[float], d_head: int) -> list[float]:
+    """The factors of all pairs. Raises ShapeError unless there is one for each pair of a head."""
+    if 2 * len(factors) != d_head:
+        raise ShapeError("rotary-factors", found=len(factors), E=d_head, wanted=d_head // 2)
+    return list(factors)
+
+
 def unknown_scaling(found: object) -> ArgumentError:
     """The error for an object that is not a scaling of rotary positions."""
-    choices = "LinearScaling, NtkScaling, YarnScaling, Llama3Scaling, None"
+    choices = "LinearScaling, NtkScaling, YarnScaling, Llama3Scaling, FactorScaling, None"
     return ArgumentError("config-kind", name="scaling", found=type(found).__name__, choices=choices)
 
 

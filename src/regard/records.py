@@ -21,7 +21,7 @@ from regard.padding import Padding
 from regard.statistics_table import REQUESTS, STATISTICS
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
-Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "unknown"]
+Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "relevance", "unknown"]
 """Why rows of weights do not sum to 1: `Record.rest`."""
 Positions = int | slice | range | None
 
@@ -206,7 +206,8 @@ class Record:
     """Whether the model continued with the output of our kernel, as `See(fused=True)` allows."""
     rest: Rest = ""
     """Why rows do not sum to 1: part of the softmax goes to a sink that is no key ("sink") or to summaries of blocks
-    ("summaries"), or the weights were masked, scaled or mixed across heads after the softmax; "" where they do."""
+    ("summaries"), the weights were masked, scaled or mixed across heads after the softmax, or they are not weights but
+    their relevance (`Trace.relevance`); "" where they do."""
     exact: ExactWeights | None = None
     """What exact weights are computed from (q, k, …), which a trace file stores; None where nothing was kept."""
     image: RecordImage | None = None

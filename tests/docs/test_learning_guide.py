@@ -14,7 +14,7 @@ import pytest
 from pages import Page, spans
 
 from regard.cli import main
-from regard.cli.learn.list_command import CHECKLIST
+from regard.cli.learn.overview_commands import CHECKLIST
 from regard.course import study_path as rule
 from regard.course.catalogue import entries, exercise
 from regard.course.grading.process import NUMPY, TORCH

@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from regard.course.catalogue import exercise
 from regard.course.lessons.index import Lesson, lesson, lessons
@@ -28,6 +26,9 @@ def test_every_notebook_runs(one: Lesson, lang: Language, tmp_path: Path, monkey
 
 def assert_it_runs(one: Lesson, lang: Language, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell prints its stored output; the initial answer of each exercise fails, and its solution passes."""
+    import nbformat  # takes more than a second, so not where tests are collected
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("REGARD_HOME", str(folder / "home"))
     monkeypatch.setenv("LANG", "C.UTF-8")  # the first cell sets the language
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
@@ -51,12 +52,14 @@ def assert_it_runs(one: Lesson, lang: Language, folder: Path, monkeypatch: pytes
 
 def with_solutions(notebook: Any) -> Any:
     """The notebook with another cell after each program to write: its solution, with the same check."""
+    from nbformat.v4 import new_code_cell
+
     cells = []
     for cell in notebook.cells:
         cells.append(cell)
         check = re.search(r'^verdict = check\("([a-z-]+)".*\Z', cell.source, flags=re.MULTILINE)
         if check and (solution := exercise(check[1]).solution):
-            cells.append(nbformat.v4.new_code_cell(f"{solution}\n\n{check[0]}", id=f"{cell.id}-solution"))
+            cells.append(new_code_cell(f"{solution}\n\n{check[0]}", id=f"{cell.id}-solution"))
     notebook.cells = cells
     return notebook
 

@@ -111,9 +111,9 @@ def test_the_measures_are_there(lang: Language) -> None:
     for row in table(lang, 'trace.measure("entropy")'):
         call = spans(row[0])[0]
         trace = regard.Trace(regard.Trace.from_weights(torch.eye(4))[0] for _ in range(2))
-        if "value" in call:
-            with pytest.raises(RegardError, match="values"):
-                eval(call, {"trace": trace})
+        if "value" in call or "loss" in call:
+            with pytest.raises(RegardError, match="values" if "value" in call else "loss"):
+                eval(call, {"trace": trace, "loss": None})
         else:
             assert len(eval(call, {"trace": trace})) in (1, 2), call
 
@@ -177,6 +177,7 @@ ANSWERS = [
     "weights-not-kept",
     "edit-head-range",
     "edit-edge-missed",
+    "monitor-log",
     "effect-training",
     "trace-unreadable",
 ]

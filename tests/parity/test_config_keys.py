@@ -78,6 +78,7 @@ MORE: dict[str, dict[str, list[Any]]] = {
         ],
         "partial_rotary_factor": [0.75],
         "head_dim": [6],
+        "original_max_position_embeddings": [20],
         "attention_bias": [True],
     },
     "gemma2": {"rope_theta": [50.0], "rope_scaling": [ROPE], "hidden_act": ["relu"], "query_pre_attn_scalar": [3.5]},

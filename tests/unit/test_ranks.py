@@ -90,6 +90,7 @@ DEFERRED_IMPORTS = {
     ("regard.trace.trace", "regard.views.plots"),
     ("regard.trace.trace", "regard.views.explorer.page"),
     ("regard.trace.trace", "regard.views.explorer.notebook"),
+    ("regard.trace.trace", "regard.capture.relevance"),
     ("regard.trace.comparison", "regard.views.comparison_table"),
     ("regard.trace.comparison", "regard.views.explorer.compared"),
     ("regard.hand_calculation.steps", "regard.views.explorer.calculated"),

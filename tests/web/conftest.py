@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import browser
+from browsing import CHROMIUM, browser
 from playwright.sync_api import Browser
 
 from regard import Record, Trace
@@ -17,6 +17,8 @@ TOKENS = ["床", "前", "明", "月", "光"]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium, and REGARD_CHROMIUM is not set")
     with browser() as started:
         yield started
 

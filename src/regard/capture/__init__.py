@@ -9,6 +9,7 @@ if find_spec("torch") is None:
 
 from regard.capture.editing import edit
 from regard.capture.effects import Effect, effect
+from regard.capture.monitoring import Monitor, monitor
 from regard.capture.watching import watch
 
-__all__ = ["Effect", "edit", "effect", "watch"]
+__all__ = ["Effect", "Monitor", "edit", "effect", "monitor", "watch"]

@@ -34,7 +34,7 @@ def register(see: See | None = None, name: str = "regard") -> None:
         from transformers.masking_utils import sdpa_mask
     except ImportError as error:
         raise MissingPackageError(
-            "missing-package", what="regard.capture.huggingface", package="transformers", extra="test"
+            "missing-package", what="regard.capture.huggingface", package="transformers", extra="hub"
         ) from error
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)

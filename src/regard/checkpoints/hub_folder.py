@@ -3,7 +3,7 @@
 The table of a family says how. Everything is checked before a weight is read, and each weight is read on access.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.axes import Shape
 from regard.checkpoints.families import FAMILIES, ConfigKeys, Place
+from regard.checkpoints.gguf_model import GgufTensors
 from regard.checkpoints.shards import ShardedTensors
 from regard.checkpoints.tensor_file import DTYPES
 from regard.config import TransformerConfig, from_tree, to_tree
@@ -21,10 +22,13 @@ from regard.messages import Listed
 FLOATS = tuple(name for name in DTYPES if name.endswith(("16", "32", "64")))
 
 
+HubTensors = ShardedTensors | GgufTensors
+
+
 class HubWeights(Mapping[str, np.ndarray]):
     """The weights under our names, each read on access from the tensors of the folder."""
 
-    def __init__(self, tensors: ShardedTensors, places: Mapping[str, Place]) -> None:
+    def __init__(self, tensors: HubTensors, places: Mapping[str, Place]) -> None:
         self.path = tensors.path
         self._tensors, self._places = tensors, dict(places)
 
@@ -61,13 +65,19 @@ def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerC
 
     Raises FileError with the file, the place, the reason and the fix.
     """
-    path = folder / "config.json"
+    return of_family(folder / "config.json", about, lambda: ShardedTensors(folder))
+
+
+def of_family(
+    path: Path, about: Mapping[str, Any], open_tensors: Callable[[], HubTensors]
+) -> tuple[TransformerConfig, HubWeights, tuple[str, ...]]:
+    """The same for tensors of any kind of file, which are opened once the family is known; `path` is for messages."""
     kind = about.get("model_type")
     if not isinstance(kind, str):
         raise FileError("family-missing", path=str(path))
     if kind not in FAMILIES:
         raise FileError("family-unknown", path=str(path), found=kind[:80], names=Listed(FAMILIES))
-    family, tensors = FAMILIES[kind], ShardedTensors(folder)
+    family, tensors = FAMILIES[kind], open_tensors()
     keys = ConfigKeys(path, about, frozenset(tensors))
     try:
         config = family.config(keys)
@@ -82,8 +92,10 @@ def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerC
         weights = HubWeights(tensors, family.places(tensors.shapes, config))
         check_weights(weights.shapes, config)
     except RegardError as error:
-        raise FileError("model-weights", path=str(folder), reason=error) from error
+        raise FileError("model-weights", path=str(tensors.path), reason=error) from error
     for name, dtype in weights.dtypes.items():
         if dtype not in FLOATS:
-            raise FileError("model-tensor-dtype", path=str(folder), tensor=name, found=dtype, choices=Listed(FLOATS))
+            raise FileError(
+                "model-tensor-dtype", path=str(tensors.path), tensor=name, found=dtype, choices=Listed(FLOATS)
+            )
     return config, weights, unused

@@ -16,7 +16,9 @@ from typing import Any
 
 from regard.arrays import Array
 from regard.checkpoints.families import FAMILIES
-from regard.checkpoints.hub_folder import HubWeights, read_hub_model
+from regard.checkpoints.gguf_file import is_gguf
+from regard.checkpoints.gguf_model import read_gguf
+from regard.checkpoints.hub_folder import HubWeights, of_family, read_hub_model
 from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
@@ -26,6 +28,7 @@ from regard.files.formats import check_file_format
 from regard.files.input import UNLIMITED, check_file, check_inside, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_atomically, write_bytes, write_error
+from regard.messages import Listed
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
@@ -92,9 +95,9 @@ def write_model_files(
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
-    """A model that `save_model` wrote, or one in Hugging Face's layout.
+    """A model that `save_model` wrote, one in Hugging Face's layout, or one in a GGUF file.
 
-    Raises FileError for an invalid folder, before any weight is read.
+    Raises FileError for an invalid folder or file, before any weight is read.
 
     >>> import numpy as np, tempfile
     >>> from regard.config.weights import weight_shapes
@@ -106,6 +109,9 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     (True, (9, 4))
     """
     source = Path(folder)
+    if (file := gguf_of(source)) is not None:
+        _, described, found = read_gguf(file)
+        return Stored(*of_family(file, described, lambda: found))
     about = _about(source)
     if is_hub_folder(source):
         return Stored(*read_hub_model(source, about))
@@ -133,6 +139,18 @@ def is_hub_folder(folder: Path) -> bool:
     """Whether config.json is in Hugging Face's layout: it has a `model_type` and not our `format`."""
     about = _about(folder)
     return isinstance(about, dict) and "format" not in about and "model_type" in about
+
+
+def gguf_of(source: Path) -> Path | None:
+    """The GGUF file: the source itself, or the only one of a folder without a config.json. None for other sources."""
+    if is_gguf(source):
+        return source
+    if not source.is_dir() or os.path.lexists(source / CONFIG):
+        return None
+    found = sorted(one.name for one in source.iterdir() if is_gguf(one))
+    if len(found) > 1:
+        raise FileError("gguf-several", path=str(source), count=len(found), names=Listed.few(found))
+    return file_in_folder(source, found[0]) if found else None
 
 
 def is_known_family(about: Mapping[str, Any]) -> bool:
@@ -205,10 +223,10 @@ def _config_from_tree(tree: Any) -> ModelConfig:
     return recurrent_from_tree(tree) if is_cell else from_tree(tree)
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, most: int = LARGEST_CONFIG) -> Any:
     """The value of a small JSON file of the folder, parsed strictly."""
     try:
         check_file_format(path, "json")
-        return parse_json(read_file(path, most=LARGEST_CONFIG), deepest=DEEPEST_CONFIG)
+        return parse_json(read_file(path, most=most), deepest=DEEPEST_CONFIG)
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

@@ -1,4 +1,4 @@
-"""The command line `regard`: one file for each command, and shared modules.
+"""The command line `regard`: one file for each command or group of commands, and shared modules.
 
 A command parses its arguments, calls one library function and prints: data to stdout, messages to stderr. Exit codes:
 

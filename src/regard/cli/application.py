@@ -11,16 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 from regard.cli.doctor_command import doctor
 from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
-from regard.cli.film_command import film
-from regard.cli.generate_command import generate
 from regard.cli.heads_command import heads
 from regard.cli.help_page import help_page
 from regard.cli.learn import COMMANDS, learn
-from regard.cli.plot_command import plot
+from regard.cli.plot_commands import film, plot
 from regard.cli.see_command import see
 from regard.cli.streams import put
+from regard.cli.text_commands import generate, translate
 from regard.cli.train_command import train
-from regard.cli.translate_command import translate
 from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.messages import Listed
 

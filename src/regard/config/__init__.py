@@ -5,6 +5,7 @@ RecurrentConfig describes the recurrent models that it is compared with.
 
 from regard.config.positions import (
     Alibi,
+    FactorScaling,
     Learned,
     LinearScaling,
     Llama3Scaling,
@@ -27,6 +28,7 @@ __all__ = [
     "AttentionStyle",
     "Biases",
     "Embeddings",
+    "FactorScaling",
     "Learned",
     "LinearScaling",
     "Llama3Scaling",

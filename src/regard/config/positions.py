@@ -91,7 +91,23 @@ class Llama3Scaling:
         _check_order(self.slow, self.fast)
 
 
-Scaling = LinearScaling | NtkScaling | YarnScaling | Llama3Scaling
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FactorScaling:
+    """The frequency of each pair divided by a factor of its own, as LongRoPE finds them (Ding et al. 2024).
+
+    sharpness   the factor of cosines and sines
+    """
+
+    factors: tuple[float, ...]
+    sharpness: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_positive(sharpness=self.sharpness)
+        for number, factor in enumerate(self.factors):
+            _check_positive(**{f"factors[{number}]": factor})
+
+
+Scaling = LinearScaling | NtkScaling | YarnScaling | Llama3Scaling | FactorScaling
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,11 +9,12 @@ from math import isqrt
 from typing import Any, Literal, get_args
 
 from regard.axes import head_width
-from regard.config.positions import Learned, Llama3Scaling, Positions, Rotary, Sinusoidal
+from regard.config.positions import FactorScaling, Learned, Llama3Scaling, Positions, Rotary, Sinusoidal
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
 from regard.messages import Listed
 from regard.number_checks import check_counts
+from regard.position_rules import factors_of
 
 Size = dict[str, Any]
 
@@ -314,6 +315,8 @@ def _check_heads(config: TransformerConfig) -> None:
             raise ShapeError("rotary-odd-share", E=width, fraction=fraction, found=rotated)
         if rotated % 2:
             raise ShapeError("rotary-odd-width", E=width, below=width - 1, above=width + 1)
+        if isinstance(config.positions.scaling, FactorScaling):
+            factors_of(config.positions.scaling.factors, rotated)
 
 
 def _check_parts(config: TransformerConfig) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from regard.config.positions import (
     Alibi,
+    FactorScaling,
     Learned,
     LinearScaling,
     Llama3Scaling,
@@ -41,6 +42,7 @@ KINDS: dict[str, type] = {
     "ntk": NtkScaling,
     "yarn": YarnScaling,
     "llama3": Llama3Scaling,
+    "factors": FactorScaling,
 }
 _NAME_OF = {kind: name for name, kind in KINDS.items()}
 

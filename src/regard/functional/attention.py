@@ -78,8 +78,8 @@ def attention_weights(scores: Tensor) -> Tensor:
     highest = scores.detach().amax(-1, keepdim=True)  # NaN if any score is
     nonfinite, masked = ~(highest < torch.inf), highest == -torch.inf
     special = nonfinite | masked
-    # Filling copies T × S numbers, so it is done only if needed; a traced graph cannot check and always fills.
-    if not torch.compiler.is_compiling() and not special.any():
+    # Filling copies T × S numbers, so it is done only if needed; a graph cannot check and always fills.
+    if not _in_graph(scores) and not special.any():
         return torch.softmax(scores, -1)
     weights = torch.softmax(scores.masked_fill(special, 0), -1)
     return weights.masked_fill(masked, 0).masked_fill(nonfinite, torch.nan)
@@ -98,11 +98,16 @@ def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -
     # Masked weights are 0 already; filling also stops an infinite gradient from a huge masked value.
     if visible is not None and weights.requires_grad:
         weights = weights.masked_fill(~visible, 0)
-    if torch.compiler.is_compiling() or nan_rows.any():
+    if _in_graph(weights) or nan_rows.any():
         weights = weights.masked_fill(nan_rows[..., None], 0)
     with without_autocast(q):
         output = weights @ clean  # … T Ev
     return output.masked_fill((nan_rows | nonfinite_rows)[..., None], torch.nan).to(q.dtype)
+
+
+def _in_graph(x: Tensor) -> bool:
+    """Whether these operations become part of a traced graph or a CUDA graph, which must not branch on values."""
+    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def without_autocast(q: Tensor) -> AbstractContextManager[None]:

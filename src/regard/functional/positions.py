@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.config.positions import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
+from regard.config.positions import FactorScaling, LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.functional.exponentials import computing_dtype
 from regard.functional.position_wise import floats
@@ -26,6 +26,7 @@ from regard.position_rules import (
     check_query_key_positions,
     check_rotary,
     check_rotations,
+    factors_of,
     unknown_scaling,
     yarn_ramp,
     yarn_sharpness,
@@ -148,6 +149,8 @@ def rotations_at(
     if isinstance(scaling, YarnScaling):
         sharpness = yarn_sharpness(scaling.factor) if scaling.sharpness is None else scaling.sharpness
         cos, sin = cos * sharpness, sin * sharpness
+    if isinstance(scaling, FactorScaling):
+        cos, sin = cos * scaling.sharpness, sin * scaling.sharpness
     dtype = torch.get_default_dtype() if like is None else computing_dtype(floats(like))
     return Rotations(cos.to(dtype), sin.to(dtype))
 
@@ -272,6 +275,9 @@ def _rotary_frequencies(d_head: int, base: float, scaling: Scaling | None, devic
     frequencies = _frequencies(d_head, base, device)  # E/2
     if scaling is None:
         return frequencies
+    if isinstance(scaling, FactorScaling):
+        factors = torch.tensor(factors_of(scaling.factors, d_head), dtype=frequencies.dtype, device=device)
+        return frequencies / factors
     if isinstance(scaling, NtkScaling):
         # base · factor^(E / (E − 2)) written out: the first frequency is unchanged, the last is divided by `factor`.
         return frequencies * scaling.factor ** -(_arange(d_head // 2, device) / max(d_head // 2 - 1, 1))

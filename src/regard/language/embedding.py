@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from regard.arrays import convert_like, to_numpy
+from regard.checkpoints.gguf_file import GgufFile, is_gguf
 from regard.checkpoints.model_folder import file_in_folder, read_json
 from regard.errors import ArgumentError, FileError
 from regard.language.input_text import check_text
@@ -64,7 +65,9 @@ def _one(model: "LanguageModel", text: str, pooling: Pooling) -> np.ndarray:
 
 
 def read_pooling(folder: Path) -> Pooling:
-    """The pooling of a folder. Raises FileError for one that we do not compute."""
+    """The pooling of a folder, or of a GGUF file. Raises FileError for one that we do not compute."""
+    if is_gguf(folder):
+        return _gguf_pooling(folder)
     if not os.path.lexists(folder / MODULES):
         return Pooling()
     modules = read_json(file_in_folder(folder, MODULES))
@@ -79,6 +82,13 @@ def read_pooling(folder: Path) -> Pooling:
         if kind == "Pooling":
             mode = _mode(folder, str(one.get("path", "")))
     return Pooling(mode, "Normalize" in kinds, _longest(folder))
+
+
+def _gguf_pooling(path: Path) -> Pooling:
+    found = GgufFile(path).metadata.get("bert.pooling_type", 1)
+    if found not in (1, 2):
+        raise FileError("embed-module", path=str(path), found=f"bert.pooling_type = {found}")
+    return Pooling("mean" if found == 1 else "cls")
 
 
 def _mode(folder: Path, name: str) -> Mode:

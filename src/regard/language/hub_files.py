@@ -1,4 +1,4 @@
-"""The text side of a folder in Hugging Face's layout: its tokenizer, control ids and settings of generation.
+"""The text side of a folder in Hugging Face's layout, or of a GGUF file: tokenizer, control ids, settings, template.
 
 tokenizer.json, or vocab.txt, or vocab.json with merges.txt; a folder without any of them works in ids. Keys of
 generation_config.json that are not used are reported, not refused. No file outside the folder is opened.
@@ -10,18 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from regard.arrays import is_integer
-from regard.checkpoints.model_folder import file_in_folder, read_json
+from regard.checkpoints.model_folder import LARGEST_CONFIG, file_in_folder, read_json
 from regard.config import TransformerConfig
 from regard.errors import FileError
+from regard.files.input import read_file
+from regard.files.output import reason_of
 from regard.language.settings import Settings, Task
 from regard.language.special_ids import SpecialIds
 from regard.number_checks import is_number
+from regard.text.gguf_tokenizer import gguf_tokenizer
 from regard.text.id_tokenizer import AnyTokenizer, IdTokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary_files import byte_pair_tokenizer, word_piece_tokenizer
 
 CONFIG, SETTINGS, TOKENIZER_CONFIG = "config.json", "generation_config.json", "tokenizer_config.json"
+TEMPLATE = "chat_template.jinja"
 MOST_ENDS = 64
+LARGEST_TOKENIZER_CONFIG, LARGEST_TEMPLATE = 2**24, 2**20
+"""Gemma 3 has 1.2 MB of added tokens in tokenizer_config.json."""
 _USED = {
     "bos_token_id",
     "decoder_start_token_id",
@@ -46,15 +52,35 @@ class HubFiles:
         self.folder = folder
         self.config = self._read(CONFIG)
         self.generation = self._read(SETTINGS)
-        self.tokenizer_config = self._read(TOKENIZER_CONFIG)
+        self.tokenizer_config = self._read(TOKENIZER_CONFIG, LARGEST_TOKENIZER_CONFIG)
 
-    def _read(self, name: str) -> Mapping[str, Any]:
+    def _read(self, name: str, most: int = LARGEST_CONFIG) -> Mapping[str, Any]:
         if not os.path.lexists(self.folder / name):
             return {}
-        found = read_json(file_in_folder(self.folder, name))
+        found = read_json(file_in_folder(self.folder, name), most)
         if not isinstance(found, dict):
             raise FileError("model-garbled", path=str(self.folder / name), place="{…}")
         return found
+
+    @property
+    def config_path(self) -> Path:
+        """The file with the keys of config.json, for messages."""
+        return self.folder / CONFIG
+
+    def chat_template(self) -> str | None:
+        """The template of a conversation, from its own file or from tokenizer_config.json; None without one."""
+        if os.path.lexists(self.folder / TEMPLATE):
+            content = read_file(self.folder / TEMPLATE, most=LARGEST_TEMPLATE, within=self.folder)
+            try:
+                return content.decode()
+            except UnicodeDecodeError as error:
+                path = str(self.folder / TEMPLATE)
+                raise FileError("model-unreadable", path=path, reason=reason_of(error)) from error
+        found = self.tokenizer_config.get("chat_template")
+        if isinstance(found, list):  # several by name, one of them for calls of tools
+            named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
+            found = named.get("default")
+        return found if isinstance(found, str) and found else None
 
     def unused_settings(self) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""
@@ -109,12 +135,43 @@ LONGEST = 4096
 """The most tokens that `see` reads at once; the model's own limit is often far beyond what a picture shows."""
 
 
+class GgufFiles(HubFiles):
+    """The same of a GGUF file. A tokenizer.json beside it is used in place of its own tokenizer."""
+
+    def __init__(self, path: Path, config: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+        self.path, self.folder, self.config, self.metadata = path, path.parent, config, metadata
+        self.generation = {}
+        names = {"bos": "bos_token", "eos": "eos_token"}
+        tokens = metadata.get("tokenizer.ggml.tokens") or []
+        ids = {theirs: metadata.get(f"tokenizer.ggml.{ours}_token_id") for ours, theirs in names.items()}
+        marks = {name: tokens[i] for name, i in ids.items() if type(i) is int and i < len(tokens)}
+        self.tokenizer_config = marks | {"chat_template": metadata.get("tokenizer.chat_template")}
+
+    @property
+    def config_path(self) -> Path:
+        return self.path
+
+    def chat_template(self) -> str | None:
+        found = self.tokenizer_config["chat_template"]
+        return found if isinstance(found, str) and found else None
+
+    def special_id(self, name: str, vocab_size: int) -> tuple[int, ...]:
+        """The ids that end a text include the end of a turn."""
+        found = super().special_id(name, vocab_size)
+        turn = self.metadata.get("tokenizer.ggml.eot_token_id")
+        if name != "eos_token_id" or type(turn) is not int or turn >= vocab_size or turn in found:
+            return found
+        return (*found, turn)
+
+
 def read_tokenizer(files: HubFiles, vocab_size: int) -> AnyTokenizer:
     """The tokenizer of a folder; ids as text where it has none. Raises FileError."""
     folder, names = files.folder, {"bos": "bos_token_id", "eos": "eos_token_id", "pad": "pad_token_id"}
     named = {ours: ids[0] for ours, theirs in names.items() if (ids := files.special_id(theirs, vocab_size))}
     if os.path.lexists(folder / "tokenizer.json"):
         return Tokenizer.read(file_in_folder(folder, "tokenizer.json"), within=folder, named=named, gaps=True)
+    if isinstance(files, GgufFiles):
+        return gguf_tokenizer(files.path, files.metadata) or IdTokenizer(vocab_size, **named)
     if os.path.lexists(folder / "vocab.txt"):
         lower = files.tokenizer_config.get("do_lower_case", True) is not False
         return word_piece_tokenizer(file_in_folder(folder, "vocab.txt"), lower_case=lower, named=named)

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from regard.checkpoints import Stored, read_model
-from regard.checkpoints.model_folder import CONFIG, file_in_folder, is_hub_folder, is_known_family, model_folder_of
+from regard.checkpoints.gguf_file import is_gguf
+from regard.checkpoints.gguf_model import read_gguf
+from regard.checkpoints.hub_folder import of_family
+from regard.checkpoints.model_folder import (
+    CONFIG,
+    file_in_folder,
+    gguf_of,
+    is_hub_folder,
+    is_known_family,
+    model_folder_of,
+)
 from regard.errors import ArgumentError, FileError
 from regard.language.input_text import WORDS_FILE, read_words
 from regard.language.model import Backend, LanguageModel
@@ -37,6 +47,8 @@ def find_model(source: str | os.PathLike[str]) -> Path:
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
         raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
+    if is_gguf(folder):
+        return folder
     return model_folder_of(folder)
 
 
@@ -70,6 +82,8 @@ def load(source: str | os.PathLike[str], *, backend: BackendName | None = None) 
         raise ArgumentError("unknown-choice", name="backend", value=backend, choices=Listed(get_args(BackendName)))
     folder = find_model(source)
     name = Path(source).resolve().name
+    if (file := gguf_of(folder)) is not None:
+        return _load_gguf(file, backend)
     if is_hub_folder(folder):
         return _load_public(name, folder, backend)
     if backend == "transformers":
@@ -100,24 +114,43 @@ def _load_own(name: str, folder: Path, backend: BackendName | None) -> LanguageM
 
 def _load_public(name: str, folder: Path, backend: BackendName | None) -> LanguageModel:
     """A model in Hugging Face's layout: of one of our families, else by the package `transformers`."""
-    from regard.language.hub_files import HubFiles, read_tokenizer, special_ids
+    from regard.language.hub_files import HubFiles
 
     files = HubFiles(folder)
     if backend == "transformers" or not is_known_family(files.config):
         from regard.language.by_transformers import load_by_transformers
 
         return load_by_transformers(name, files, asked=backend is not None)
-    stored = read_model(folder)
+    return _with_tokenizer(name, folder, read_model(folder), files, backend)
+
+
+def _load_gguf(path: Path, backend: BackendName | None) -> LanguageModel:
+    """A model of one of our families in a GGUF file."""
+    from regard.language.hub_files import GgufFiles
+
+    if backend == "transformers":
+        raise ArgumentError("backend-own-format", path=str(path))
+    file, about, tensors = read_gguf(path)
+    stored = Stored(*of_family(path, about, lambda: tensors))
+    return _with_tokenizer(path.stem, path, stored, GgufFiles(path, about, file.metadata), backend)
+
+
+def _with_tokenizer(
+    name: str, source: Path, stored: Stored, files: "HubFiles", backend: BackendName | None
+) -> LanguageModel:
+    """A model of one of our families with its tokenizer and settings."""
+    from regard.language.hub_files import read_tokenizer, special_ids
+
     config = stored.config
     assert config.vocab_size is not None  # public models read ids
     tokenizer = read_tokenizer(files, config.vocab_size)
     special = special_ids(files, tokenizer, config)
     if config.kind == "encoder-decoder" and (special.start is None or not special.ends):
-        raise FileError("language-marks", path=str(folder / CONFIG))
+        raise FileError("language-marks", path=str(files.config_path))
     settings = files.settings(TASKS[config.kind])
     _report_unused(files, stored.unused)
     chosen = _chosen_backend(stored, backend)
-    return LanguageModel(name, folder, _model(folder, stored, chosen), tokenizer, settings, special, chosen)
+    return LanguageModel(name, source, _model(source, stored, chosen), tokenizer, settings, special, chosen)
 
 
 def _chosen_backend(stored: Stored, asked: BackendName | None) -> Backend:

@@ -72,6 +72,47 @@ MESSAGES: dict[str, Message] = {
         zh="{names} 的 max_score 为 None：模型在 softmax 之后改动了权重，或合并了多个 softmax，无法由权重算出得分；"
         "其他统计量仍按权重计算",
     ),
+    # --- monitor ---
+    "monitor-threshold": Message(
+        en="{name} must be a number; found {value!r}",
+        zh="{name} 应为数字；现在是 {value!r}",
+    ),
+    "monitor-log": Message(
+        en="log must be a function of (metrics, step), or an object with add_scalar or log; found {found}",
+        zh="log 应为接收 (metrics, step) 的函数，或带有 add_scalar 或 log 方法的对象；现在是 {found}",
+    ),
+    "monitor-graph": Message(
+        en="regard.monitor measures outside of compiled graphs; with fullgraph=True, compile first and pass the "
+        "compiled model to regard.monitor",
+        zh="regard.monitor 在编译图之外测量；使用 fullgraph=True 时，请先编译，再把编译后的模型传给 regard.monitor",
+    ),
+    "monitor-nothing": Message(
+        en="regard.monitor found no attention in this model and has stopped measuring; the training continues "
+        "({reason})",
+        zh="regard.monitor 在该模型中没有发现注意力，已停止测量；训练不受影响（{reason}）",
+    ),
+    "monitor-error": Message(
+        en="regard.monitor could not measure and has stopped; the training continues ({reason})",
+        zh="regard.monitor 测量失败，已停止；训练不受影响（{reason}）",
+    ),
+    "monitor-uncalled": Message(
+        en="regard.monitor measured nothing: {found} was never called in training mode with gradients; pass the "
+        "module that the training loop calls",
+        zh="regard.monitor 没有测到任何数据：{found} 从未在训练模式下带梯度调用；请传入训练循环实际调用的模块",
+    ),
+    "monitor-step": Message(en="step {step}: {text}", zh="第 {step} 步：{text}"),
+    "monitor-entropy": Message(
+        en="the attention entropy of {name} has collapsed: {entropy:.3g} nats on average, below {floor:g}, so that "
+        "nearly every query attends to a single key; a lower learning rate or QK normalisation may help",
+        zh="{name} 的注意力熵已塌缩：平均 {entropy:.3g} nat，低于 {floor:g}，几乎每个查询都只关注一个键；"
+        "可以尝试降低学习率或使用 QK 归一化",
+    ),
+    "monitor-scores": Message(
+        en="the attention scores of {name}, head {head}, have grown to {score:.4g}, above {limit:g}; in half precision "
+        "this often comes before a divergence; a lower learning rate, QK normalisation or QK-clip may help",
+        zh="{name} 第 {head} 个头的注意力得分已增大到 {score:.4g}，超过 {limit:g}；在半精度下，这往往是训练发散的"
+        "前兆；可以尝试降低学习率、使用 QK 归一化或 QK-clip",
+    ),
     # --- tokens ---
     "watch-tokenizer": Message(
         en="tokenizer must be Hugging Face's, regard's, or a function from a list of ids to a list of strings; "
@@ -424,5 +465,32 @@ MESSAGES: dict[str, Message] = {
     "effect-caution": Message(
         en="Attention is not explanation: this is what the edit does to this model, on this input.",
         zh="注意力不等于解释：这里只说明该编辑对这个模型、这段输入有何影响。",
+    ),
+    # --- relevance ---
+    "relevance-loss": Message(
+        en="relevance needs the loss as a tensor, such as logits[0, -1, token]; found {found}",
+        zh="relevance 需要一个张量作为损失，例如 logits[0, -1, token]；现在是 {found}",
+    ),
+    "relevance-scalar": Message(
+        en="relevance needs one number that carries gradients, such as logits[0, -1, token]; found shape {shape}, "
+        "requires_grad={requires_grad}; run the model without torch.no_grad(), after model.requires_grad_()",
+        zh="relevance 需要一个带梯度的数，例如 logits[0, -1, token]；现在形状是 {shape}，"
+        "requires_grad={requires_grad}；请先调用 model.requires_grad_()，并且不要在 torch.no_grad() 中运行模型",
+    ),
+    "relevance-not-kept": Message(
+        en="relevance needs exact weights, and {name} kept none; watch with see=See(qk=True)",
+        zh="relevance 需要精确的权重，而 {name} 没有保留；观察时请使用 see=See(qk=True)",
+    ),
+    "relevance-dropout": Message(
+        en="{name} ran with dropout, so the gradient of its weights is unknown; call model.eval() before the run",
+        zh="{name} 运行时使用了 dropout，因此无法得知其权重的梯度；运行之前请调用 model.eval()",
+    ),
+    "relevance-missing": Message(
+        en="the backward pass of this loss gave no gradient for {count} of {of} records: {names}; either the loss does "
+        "not depend on them (select the others, such as trace[:4]), or the model computes them in code that regard "
+        "cannot follow backwards, such as flex_attention or compiled code",
+        zh="这个损失的反向传播没有给出 {of} 条记录中 {count} 条的梯度：{names}；可能是损失不依赖它们（请只选取"
+        "其余记录，例如 trace[:4]），也可能是模型用 regard 无法反向跟踪的代码计算它们，例如 flex_attention 或编译后"
+        "的代码",
     ),
 }

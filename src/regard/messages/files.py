@@ -142,8 +142,42 @@ MESSAGES: dict[str, Message] = {
         "请把权重改存为 safetensors，例如 safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
     ),
     "kind-gguf": Message(
-        en="a GGUF or GGML file, as llama.cpp uses: get the same model in safetensors format",
-        zh="llama.cpp 使用的 GGUF 或 GGML 文件：请获取同一模型的 safetensors 格式",
+        en="a GGUF file, as llama.cpp uses: give it a name that ends in .gguf and load it by that name",
+        zh="llama.cpp 使用的 GGUF 文件：请把文件名改成以 .gguf 结尾，并用这个名字加载",
+    ),
+    "other-gguf": Message(
+        en="{path} should be a GGUF file, but it is {reason}",
+        zh="{path} 应为 GGUF 文件，但它其实是{reason}",
+    ),
+    "gguf-version": Message(
+        en="{path} is not a GGUF file of version 2 or 3, but of {found!r}: get a newer file of the same model",
+        zh="{path} 不是 GGUF 第 2 或第 3 版的文件，而是 {found!r}：请下载同一模型的新文件",
+    ),
+    "gguf-key": Message(
+        en="{path} lacks {name!r}, which regard needs: the file is incomplete or of another kind of model",
+        zh="{path} 里没有 {name!r}，而 regard 需要它：文件不完整，或者是另一种模型",
+    ),
+    "gguf-value": Message(
+        en="{path}: regard does not compute models with {name} = {value}",
+        zh="{path}：regard 不支持 {name} = {value} 的模型",
+    ),
+    "gguf-architecture": Message(
+        en="{path}: regard computes no GGUF models of architecture {found!r}; it knows {names}",
+        zh="{path}：regard 不支持架构为 {found!r} 的 GGUF 模型；支持的有：{names}",
+    ),
+    "gguf-split": Message(
+        en="{path} is one of {count} parts of a model: join them with llama.cpp's gguf-split --merge",
+        zh="{path} 只是模型的 {count} 个部分之一：请先用 llama.cpp 的 gguf-split --merge 合并",
+    ),
+    "gguf-several": Message(
+        en="{path} has {count} GGUF files ({names}): give the path of one of them",
+        zh="{path} 里有 {count} 个 GGUF 文件（{names}）：请给出其中一个的路径",
+    ),
+    "gguf-tokenizer": Message(
+        en="{path}: regard does not know the tokenizer {found!r} of this GGUF file; it knows {names}. "
+        "Put the model's tokenizer.json beside it",
+        zh="{path}：regard 不支持这个 GGUF 文件的分词器 {found!r}；支持的有：{names}。"
+        "请把该模型的 tokenizer.json 放在同一文件夹里",
     ),
     "kind-numpy": Message(
         en="a NumPy file (.npy or .npz): read it with numpy.load(path, allow_pickle=False) and save it in the right "

@@ -321,6 +321,10 @@ MESSAGES: dict[str, Message] = {
         en="fraction of rotary positions must be greater than 0 and at most 1; found {value!r}",
         zh="旋转位置编码的 fraction 必须大于 0 且不超过 1；现在是 {value!r}",
     ),
+    "rotary-factors": Message(
+        en="scaling has {found} factors; a head whose first {E} numbers are rotated needs {wanted}, one for each pair",
+        zh="scaling 有 {found} 个 factors；旋转一个头的前 {E} 个数需要 {wanted} 个，每对一个",
+    ),
     "rotary-odd-share": Message(
         en="rotary positions rotate numbers in pairs, and fraction={fraction} of a head of width {E} is {found} "
         "numbers; it must be an even number, at least 2",

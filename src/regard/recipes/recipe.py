@@ -160,6 +160,21 @@ class FilmSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MonitorSpec:
+    """The health of attention in metrics.jsonl, as `regard.monitor` measures it.
+
+    every     steps between two measurements; the first step is always measured
+    heads     write the numbers of each head too
+    """
+
+    every: int = 100
+    heads: bool = False
+
+    def __post_init__(self) -> None:
+        check_counts(**{"monitor.every": (self.every, 1)})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
     """A complete training run. `model` holds the name of a "preset", its "size", and changes to its fields.
 
@@ -175,6 +190,7 @@ class Recipe:
     training: Plan
     evaluation: EvaluationSpec = field(default_factory=EvaluationSpec)
     film: FilmSpec | None = None
+    monitor: MonitorSpec | None = None
 
     def __post_init__(self) -> None:
         """Check that the task has all settings it needs, before a long run starts."""

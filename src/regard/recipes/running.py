@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from regard import __version__
+from regard.capture import Monitor, monitor
 from regard.checkpoints import save_model
 from regard.config.weights import ModelConfig, weight_shapes
 from regard.errors import ArgumentError, FileError
@@ -28,7 +29,7 @@ from regard.messages import Listed
 from regard.models import Model, RecurrentModel, Transformer, build_model
 from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.puzzles import batch_of, solve
-from regard.recipes.recipe import FilmSpec, Recipe, config_of, differences, read_recipe, to_toml
+from regard.recipes.recipe import FilmSpec, MonitorSpec, Recipe, config_of, differences, read_recipe, to_toml
 from regard.recipes.starting import StartModel, check_start, read_start
 from regard.records import See
 from regard.text.tokenizer import Tokenizer
@@ -123,7 +124,35 @@ def _matching(trace: Trace, patterns: tuple[str, ...]) -> Trace:
     return Trace(records)
 
 
-CHANGEABLE = ("name", "about", "film", "evaluation")
+class AttentionGauge:
+    """`regard.monitor` for the training loop: its numbers by step, under the names of the model's modules."""
+
+    def __init__(self, spec: MonitorSpec) -> None:
+        self.spec = spec
+        self._monitor: Monitor | None = None
+        self._numbers: dict[int, dict[str, float]] = {}
+
+    def attach(self, learner: torch.nn.Module, accumulate: int) -> None:
+        """Begin, on the module that every forward calls."""
+        options: dict[str, Any] = {"accumulate": accumulate, "heads": self.spec.heads}
+        self._monitor = monitor(learner, self.spec.every, self._receive, **options)
+
+    def begins(self, step: int) -> bool:
+        """Set the step that follows: in a CUDA graph no forward counts it. Whether it is measured."""
+        assert self._monitor is not None
+        return self._monitor.begins(step)
+
+    def take(self, step: int) -> dict[str, float]:
+        """The numbers of a step; empty if it was not measured."""
+        assert self._monitor is not None
+        self._monitor.flush()
+        return self._numbers.pop(step, {})
+
+    def _receive(self, metrics: dict[str, float], step: int) -> None:
+        self._numbers[step] = {name.replace("/model.", "/", 1): number for name, number in metrics.items()}
+
+
+CHANGEABLE = ("name", "about", "film", "evaluation", "monitor")
 """Parts of a recipe that may change when a run is resumed: they do not affect training."""
 
 FINISHED = "finished.json"
@@ -204,7 +233,8 @@ def _train(
         assert recipe.film is not None
         callbacks.append(Callback(recipe.film.every, save_frame))
     task = Task(model, forward, prepared.data, prepared.valid)
-    outcome = fit(task, recipe.training, out, ranks, listeners=listeners, callbacks=callbacks)
+    gauge = None if recipe.monitor is None else AttentionGauge(recipe.monitor)
+    outcome = fit(task, recipe.training, out, ranks, listeners=listeners, callbacks=callbacks, gauge=gauge)
     figures = {} if outcome.weights is None else _write_results(task, outcome, recipe, prepared, out, ranks)
     _notify([Finished(step=outcome.progress.step, reason=outcome.reason, figures=figures)], ranks, *listeners)
     _notify(outcome.notes, ranks, say_note)

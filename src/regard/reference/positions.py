@@ -23,6 +23,7 @@ from regard.position_rules import (
     check_query_key_positions,
     check_rotary,
     check_rotations,
+    factors_of,
     unknown_scaling,
     yarn_ramp,
     yarn_sharpness,
@@ -145,8 +146,10 @@ def rotary_frequencies(
     frequencies = base ** -(2 * pair / max(d_head, 1))
     if scaling is None:
         return _like(frequencies, like)
-    from regard.config.positions import NtkScaling
+    from regard.config.positions import FactorScaling, NtkScaling
 
+    if isinstance(scaling, FactorScaling):
+        return _like(frequencies / factors_of(scaling.factors, d_head), like)
     if isinstance(scaling, NtkScaling):
         # base · factor^(E / (E − 2)) written out: the first frequency is unchanged, the last is divided by `factor`.
         return _like(frequencies * scaling.factor ** -(pair / max(d_head // 2 - 1, 1)), like)
@@ -331,8 +334,10 @@ def _sharpness(scaling: "Scaling | None") -> float:
     """The factor of cosines and sines, which makes softmax sharper."""
     if scaling is None:
         return 1.0
-    from regard.config.positions import YarnScaling
+    from regard.config.positions import FactorScaling, YarnScaling
 
+    if isinstance(scaling, FactorScaling):
+        return scaling.sharpness
     if not isinstance(scaling, YarnScaling):
         return 1.0
     return yarn_sharpness(scaling.factor) if scaling.sharpness is None else scaling.sharpness

@@ -223,6 +223,13 @@ class Tokenizer:
         content = read_file(source, most=LARGEST_FILE, within=within)
         if source.resolve().is_relative_to(ASSETS):
             return cls(_loaded(source, content), named=named)
+        return cls.from_content(source, content, named=named, gaps=gaps)
+
+    @classmethod
+    def from_content(
+        cls, source: Path, content: bytes, *, named: Mapping[str, int] | None = None, gaps: bool = False
+    ) -> "Tokenizer":
+        """The tokenizer of the content of a tokenizer.json, which need not be trusted; `source` is for messages."""
         # Imported here: bundled models do not need it, and start faster without.
         from regard.text.regex_cost import Cost
         from regard.text.tokenizer_check import check_content

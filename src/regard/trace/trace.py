@@ -241,11 +241,28 @@ class Trace:
     def rollout(self, rows: Range = None) -> "Trace":
         """The attention of all layers multiplied, residuals included: a Trace of one record (Abnar and Zuidema 2020).
 
-        All records must be self-attention of one size: `trace.select(kind="encoder").rollout().show()`.
+        All records must be self-attention of one size: `trace.select(kind="encoder").rollout().show()`. Of relevance,
+        it is the rollout of Chefer et al. 2021.
         """
         from regard.trace.measures.rollout import attention_rollout
 
         return self._part([attention_rollout(self, rows)])
+
+    def relevance(self, loss: Any, map: int | None = 256) -> "Trace":
+        """Attention × gradient: max(0, A ⊙ dA) in place of every weight A, dA its gradient (Chefer et al. 2021).
+
+        `loss` is one number that the watched model computed with gradients, such as the logit of a token; the weights
+        that raise it are relevant. Needs `See(qk=True)`. One backward pass computes dA = dO · vᵀ where it is asked for,
+        so nothing T × S is allocated; gradients of parameters are not changed, and the graph is kept.
+        Rows do not sum to 1. `trace.relevance(loss).rollout()` multiplies the layers.
+
+            with regard.watch(model, see=See(qk=True)) as trace:
+                logits = model(ids).logits
+            trace.relevance(logits[0, -1].max()).show()
+        """
+        from regard.capture.relevance import relevance_records
+
+        return self._part(relevance_records(self, loss, map))
 
     def value_weighted(self) -> "Trace":
         """Every weight times the norm of its value vector, normalised to rows that sum to 1 (Kobayashi et al. 2020).

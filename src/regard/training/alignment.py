@@ -9,17 +9,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.dispatch import attend, attend_in_model
+from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
+from regard.functional.attention import attention_scores, attention_weights
 from regard.messages import Listed
-from regard.records import Kind, See
+from regard.records import Kind
 
 ALIGNMENT = "alignment"
 """The input of a batch that holds the wanted weights, (B, T, S): rows sum to 1, or are 0 where nothing is wanted."""
 
 
 class HeadWeights:
-    """An Attend that computes what the model's own does, and keeps one head's weights (B, T, S) with gradients."""
+    """An Attend that computes what the model's own does, and keeps one head's weights (B, T, S) with gradients.
+
+    The weights are computed a second time, by eager operations for this head alone: they branch on no value, so that a
+    training step with them can be captured as a CUDA graph.
+    """
 
     def __init__(self, layer: str, head: int) -> None:
         self.layer, self.head = layer, head
@@ -28,15 +33,21 @@ class HeadWeights:
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, name: str, kind: Kind, **options: Any) -> Tensor:
         self.names.append(name)
-        if name != self.layer:
-            return attend_in_model(q, k, v, name=name, kind=kind, **options)
-        if self.head >= q.shape[1]:
-            raise ArgumentError("alignment-head", layer=name, head=self.head, last=q.shape[1] - 1)
-        see = See(map=max(q.shape[-2], k.shape[-2]), lse=False, sink=False, differentiable=True)
-        out, record = attend(q, k, v, kind=kind, see=see, **options)
-        assert record.map is not None
-        self._weights = record.map[:, self.head]
-        return out
+        if name == self.layer:
+            if self.head >= q.shape[1]:
+                raise ArgumentError("alignment-head", layer=name, head=self.head, last=q.shape[1] - 1)
+            self._weights = self._of_head(q, k, **options)
+        return attend_in_model(q, k, v, name=name, kind=kind, **options)
+
+    def _of_head(self, q: Tensor, k: Tensor, *, mask: Any = None, bias: Tensor | None = None, **options: Any) -> Tensor:
+        """The weights of the head, before dropout: those which the loss is about."""
+        one, group = slice(self.head, self.head + 1), self.head * k.shape[1] // q.shape[1]
+        if bias is not None and bias.ndim == 4 and bias.shape[1] > 1:
+            bias = bias[:, one]
+        scores = attention_scores(
+            q[:, one], k[:, group : group + 1], mask, bias, options.get("scale"), options.get("softcap")
+        )
+        return attention_weights(scores)[:, 0]
 
     @property
     def weights(self) -> Tensor:

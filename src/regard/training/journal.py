@@ -1,5 +1,6 @@
 """The reports of a run: step results read one step late, throughput, metrics.jsonl, and events for listeners."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -158,6 +159,7 @@ def share_per_rate(
         dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
         operations = counted_operations(lambda: objective(inputs, batch.targets.to(device)))
     objective.zero_grad(set_to_none=True)
+    objective.train()
     peak = ranks.world * measured_peak(device, dtype)
     return operations / max(1, batch.n_tokens) / peak if operations else None
 
@@ -278,8 +280,11 @@ class Journal:
             for listener in self.listeners:
                 listener(event)
 
-    def step(self, report: Report) -> None:
-        """Record a step and notify the listeners. For a skipped step, also write its examples to a file."""
+    def step(self, report: Report, measured: Mapping[str, float] = {}) -> None:
+        """Record a step and notify the listeners. For a skipped step, also write its examples to a file.
+
+        measured   more numbers for its line; NaN and infinity, which JSON cannot write, are left out
+        """
         self.throughput.add(report.n_tokens)
         if self.silent:
             return
@@ -289,6 +294,7 @@ class Journal:
         is_bad = report.loss is None
         line = {"step": report.step, "loss": report.loss, "lr": report.lr, "norm": report.norm}
         line |= {"tokens": report.n_tokens, "tokens_per_second": rate and round(rate, 1)}
+        line |= {name: number for name, number in measured.items() if math.isfinite(number)}
         if is_bad:
             line["skipped"] = True
             self._write_examples(report)

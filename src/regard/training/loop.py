@@ -6,11 +6,11 @@ only weights, the optimizer's state and a few integers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -49,6 +49,19 @@ class Callback(NamedTuple):
     call: Callable[[int], None]
 
 
+class Gauge(Protocol):
+    """Measures the forwards of some steps, and gives the numbers of a step for metrics.jsonl."""
+
+    def attach(self, learner: nn.Module, accumulate: int) -> None:
+        """Begin, on the module that every forward calls."""
+
+    def begins(self, step: int) -> bool:
+        """Called before each step; whether it is measured."""
+
+    def take(self, step: int) -> Mapping[str, float]:
+        """The numbers of a step that is done; empty if it was not measured."""
+
+
 class Outcome(NamedTuple):
     """How a run ended, and its final weights, None if it is not finished; `notes` report deviations from the plan."""
 
@@ -66,8 +79,11 @@ def fit(
     *,
     listeners: Sequence[Listener] = (),
     callbacks: Sequence[Callback] = (),
+    gauge: Gauge | None = None,
 ) -> Outcome:
     """Train until all steps are done, a signal requests a stop, or patience runs out. Resumes the run in `folder`.
+
+    gauge   measures some steps; only the first process uses it
 
     Raises RunError if the loss stays non-finite, FileError if the folder belongs to other data.
     """
@@ -76,7 +92,7 @@ def fit(
     torch.set_float32_matmul_precision("high")  # on a GPU, float32 products use its tensor cores
     try:
         with handle_signals() as request:
-            return _Run(task, plan, folder, ranks, request, listeners, callbacks).run()
+            return _Run(task, plan, folder, ranks, request, listeners, callbacks, gauge).run()
     finally:
         torch.set_float32_matmul_precision(precision)
 
@@ -93,7 +109,9 @@ class _Run:
         request: StopRequest,
         listeners: Sequence[Listener],
         callbacks: Sequence[Callback],
+        gauge: Gauge | None,
     ) -> None:
+        self.gauge = gauge if ranks.is_first else None
         self.task, self.plan, self.request, self.callbacks = task, plan, request, callbacks
         self.ranks = replace(ranks, request=request)
         self.model = task.model.to(ranks.device)
@@ -135,6 +153,8 @@ class _Run:
         learner: Any = self.ranks.distributed(objective)
         if self.plan.compile:
             learner = torch.compile(learner)
+        if self.gauge is not None:
+            self.gauge.attach(learner, self.plan.accumulate)
         update = Update(learner, self.model, self.optimizer, self.plan, self.ranks, self.request)
         is_captured = self.plan.capture and self.ranks.device.type == "cuda" and self.ranks.world == 1
         return GraphedUpdate(update) if is_captured else update
@@ -213,7 +233,9 @@ class _Run:
         micro = [next(batches) for _ in range(plan.accumulate)]
         lr = learning_rate(plan, progress.step)
         update.prepare(lr=lr, n_targets=sum(batch.n_targets for batch in micro))
-        numbers = update([self._mark_dynamic(batch.inputs, batch.targets) for batch in micro])
+        is_measured = self.gauge is not None and self.gauge.begins(progress.step)
+        run = update.without_graph if is_measured else update
+        numbers = run([self._mark_dynamic(batch.inputs, batch.targets) for batch in micro])
         examples = tuple(example for batch in micro for example in batch.examples)
         self.reports.put(progress.step, lr, numbers, sum(batch.n_tokens for batch in micro), examples)
 
@@ -225,7 +247,7 @@ class _Run:
             self.is_stopping |= report.stop
             progress.skipped += report.loss is None
             progress.bad_in_a_row = 0 if report.loss is not None else progress.bad_in_a_row + 1
-            self.journal.step(report)
+            self.journal.step(report, {} if self.gauge is None else self.gauge.take(report.step))
             if progress.bad_in_a_row >= self.plan.bad_steps:
                 self.journal.flush()
                 key = "run-not-finite" if self.saved else "run-never-finite"

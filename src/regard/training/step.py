@@ -74,6 +74,10 @@ class Update:
         self.optimizer.zero_grad(set_to_none=True)
         return torch.stack([total, norm.double(), good.double(), stop])
 
+    def without_graph(self, micro: Sequence[MicroBatch]) -> Tensor:
+        """The same step; here it is never a CUDA graph."""
+        return self(micro)
+
     def _unsynced(self, wanted: bool) -> AbstractContextManager[Any]:
         """Gradients are synchronised once per step, with the last micro-batch."""
         module = getattr(self.learner, "_orig_mod", self.learner)
@@ -129,6 +133,10 @@ class GraphedUpdate:
                 own_inputs[name].copy_(each, non_blocking=True)
         graph.replay()
         return graph.numbers
+
+    def without_graph(self, micro: Sequence[MicroBatch]) -> Tensor:
+        """The same step, without a CUDA graph, whose operators nothing can observe."""
+        return self.update([padded_to_widest(*each) for each in micro])
 
     def _record(self, micro: Sequence[MicroBatch]) -> _CapturedStep:
         """Capture the update for this shape. All graphs share one memory pool: one runs at a time."""

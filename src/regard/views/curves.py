@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,17 +87,29 @@ def curve(run: str, lines: Sequence[Line], metric: str) -> Curve:
     """One metric over the steps; steps without it are skipped. Raises UnknownNameError if no step has it."""
     points = [(line["step"], line[metric]) for line in lines if _is_number(line.get(metric))]
     if not points or metric == "step":
-        raise UnknownNameError("curves-metric", asked=metric, run=run, metrics=Listed(metrics_in(lines)))
+        raise UnknownNameError("curves-metric", asked=metric, run=run, metrics=Listed.few(metrics_in(lines), 24))
     steps, values = np.array(points, dtype=np.float64).T
     return Curve(run, metric, steps, values)
 
 
 def curves_of(run: str, lines: Sequence[Line], metric: str | None = None) -> list[Curve]:
-    """The requested metric. By default the loss, and the validation loss if there is one."""
+    """The requested metric, or all that a pattern such as attention/*/entropy matches; * stops at a slash.
+
+    By default the loss, and the validation loss if there is one.
+    """
+    if metric is not None and "*" in metric:
+        found = [name for name in metrics_in(lines) if _matches(name, metric)]
+        return [curve(run, lines, name) for name in found or [metric]]
     drawn = [curve(run, lines, metric or "loss")]
     if metric is None and VALIDATION in metrics_in(lines):
         drawn.append(curve(run, lines, VALIDATION))
     return drawn
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether the parts of a name between slashes match those of a pattern."""
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def run_names(runs: Sequence[Path]) -> list[str]:

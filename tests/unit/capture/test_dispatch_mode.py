@@ -11,7 +11,6 @@ from capturing import WHOLE, assert_unchanged, captured_in, records_of
 from narrowing import present
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
-from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
@@ -187,6 +186,8 @@ def test_the_model_may_overwrite_captured_tensors() -> None:
 
 
 def test_compiled_models_are_captured_without_recompiling() -> None:
+    from torch._dynamo.testing import CompileCounterWithBackend  # slow to import
+
     torch.manual_seed(0)
     model = Layer().eval()
     counter = CompileCounterWithBackend("inductor")

@@ -7,15 +7,25 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hostile_hub import FOLDERS, HARMLESS, write_valid
+import hostile_gguf
+import hostile_hub
+from hostile_hub import write_valid
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, sockets and ru_maxrss are of POSIX")
 
+FOLDERS: dict[str, tuple[Callable[[Path], Any], str]] = hostile_hub.FOLDERS | {
+    name: (partial(hostile_gguf.write, make=make), reason) for name, (make, reason) in hostile_gguf.FILES.items()
+}
+HARMLESS: dict[str, Callable[[Path], Any]] = hostile_hub.HARMLESS | {
+    name: partial(hostile_gguf.write, make=make) for name, make in hostile_gguf.HARMLESS.items()
+}
 PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
@@ -29,10 +39,10 @@ def watch(event, arguments):
     elif event == "import" or event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn")):
         events.append([event, str(arguments[0])])
 
-read_model(sys.argv[1])  # imports what a valid model needs
+read_model(sys.argv[1]), read_model(sys.argv[2])  # imports what a valid model needs
 FileError("family-missing", path="").text("zh")  # so are the messages
 sys.addaudithook(watch)
-for folder in map(Path, sys.argv[2:]):
+for folder in map(Path, sys.argv[3:]):
     events.clear()
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     messages = None
@@ -49,9 +59,11 @@ for folder in map(Path, sys.argv[2:]):
 
 
 def read_all(names: list[str], root: Path) -> dict[str, dict[str, Any]]:
-    valid = root / "valid"
-    valid.mkdir()
-    write_valid(valid)
+    valid, of_gguf = root / "valid", root / "gguf"
+    for each in (valid, of_gguf):
+        each.mkdir()
+        write_valid(each)
+    hostile_gguf.write(of_gguf, hostile_gguf.content)
     folders = {}
     for number, name in enumerate(names):
         folder = root / str(number) / "model"
@@ -60,7 +72,7 @@ def read_all(names: list[str], root: Path) -> dict[str, dict[str, Any]]:
         (FOLDERS[name][0] if name in FOLDERS else HARMLESS[name])(folder)
         folders[name] = folder
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(valid), *map(str, folders.values())],
+        [sys.executable, "-c", PROGRAM, str(valid), str(of_gguf), *map(str, folders.values())],
         capture_output=True,
         text=True,
         timeout=300,
@@ -77,7 +89,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
 
 
 def test_there_are_many() -> None:
-    assert len(FOLDERS) >= 100
+    assert len(FOLDERS) >= 160
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -103,7 +115,7 @@ def test_it_takes_little_time_and_memory_and_opens_only_its_own_files(
     for event, what in found["events"]:
         assert event == "open", (event, what)
         assert Path(what).is_relative_to(inside), what
-        assert Path(what).suffix in (".json", ".safetensors"), what
+        assert Path(what).suffix in (".json", ".safetensors", ".gguf"), what
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.cli.help_page import WIDEST
-from regard.cli.learn import COMMANDS, start_command
+from regard.cli.learn import COMMANDS, exercise_commands
 from regard.cli.learn.lesson_page import draw
 from regard.course import catalogue
 from regard.course.catalogue import entries
@@ -157,7 +157,7 @@ def test_when_all_is_passed(run: Run) -> None:
 def test_without_torch_the_next_exercise_uses_numpy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first_torch = next(place for place, row in enumerate(entries()) if row.track == "torch")
     passes(*(row.id for row in entries()[:first_torch]))
-    monkeypatch.setattr("regard.cli.learn.exercise_files.find_spec", lambda name: None)
+    monkeypatch.setattr("regard.cli.learn.exercise_commands.find_spec", lambda name: None)
     chosen = json.loads(run("learn", "--json").out)["next"]
     assert next(row.track for row in entries() if row.id == chosen) == "numpy"
 
@@ -195,9 +195,9 @@ def test_start_writes_the_file_even_if_stdout_is_closed(desk: Path, monkeypatch:
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr(start_command, "put", gone)
+    monkeypatch.setattr(exercise_commands, "put", gone)
     with pytest.raises(BrokenPipeError):
-        start_command.start("softmax", desk)
+        exercise_commands.start("softmax", desk)
     assert (desk / "softmax.py").is_file()
 
 

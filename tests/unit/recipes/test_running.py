@@ -104,6 +104,27 @@ def test_same_seed_gives_the_same_model_with_or_without_a_film(tmp_path: Path) -
     assert models[0] == models[1] != models[2]
 
 
+def test_monitor_writes_metrics_and_changes_no_weight(tmp_path: Path) -> None:
+    """With accumulated gradients. `heads` adds the numbers of each head; a resumed run may have another monitor."""
+    changes = {"training.accumulate": "2", "model.n_heads": "2"}
+    run_copy(tmp_path / "plain", changes)
+    run_copy(tmp_path / "watched", changes | {"monitor.every": "2", "monitor.heads": "true"})
+    model = "model/model.safetensors"
+    assert (tmp_path / "plain" / model).read_bytes() == (tmp_path / "watched" / model).read_bytes()
+    lines = MetricsFile(tmp_path / "watched" / "metrics.jsonl").read()
+    measured = {line["step"]: line for line in lines if "attention/entropy" in line}
+    assert list(measured) == [1, 2, 4]
+    layers = ["encoder.layers.0.self_attention", "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"]
+    for layer in layers:
+        names = {name for name in measured[2] if name.startswith(f"attention/{layer}/")}
+        assert len(names) == 6 + 2 * 4
+    before = read_recipe("copy", SMALL)
+    assert differences(before, read_recipe("copy", SMALL | {"monitor.every": "7"})) == [
+        "monitor.every",
+        "monitor.heads",
+    ]
+
+
 # --- resuming --------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import torch
 from narrowing import present
 from tolerances import assert_close
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError
@@ -122,6 +123,33 @@ def test_only_the_aligned_head_gets_a_gradient_from_the_links() -> None:
     one, other = model.get_parameter(f"{LAYER}.q_proj.weight").grad.chunk(2)  # type: ignore[union-attr]
     assert not one.any()
     assert other.any()
+
+
+# --- on a GPU -------------------------------------------------------------------------------------------
+
+
+class Waits(TorchDispatchMode):
+    """Counts the operations for whose result Python would wait on a GPU, which no CUDA graph may contain."""
+
+    found: int = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.found += any(word in str(func) for word in ("_local_scalar_dense", "nonzero", "masked_select"))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_captured_step_reads_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a capture: the guards know that they may not branch on values, and ids are not checked on a GPU."""
+    model, batch = make_model(), make_batch()
+    monkeypatch.setattr("regard.models.inputs._check_range", lambda *_: None)
+    monkeypatch.setattr("regard.dispatch.overflow.may_branch", lambda _: False)
+    objective = objective_of(model, agreement=3.0, smoothing=0.1)
+    with Waits() as without:
+        objective(batch.inputs, batch.targets).backward()
+    monkeypatch.setattr("regard.functional.attention._in_graph", lambda _: True)
+    with Waits() as captured:
+        objective(batch.inputs, batch.targets).backward()
+    assert without.found > captured.found == 0
 
 
 # --- errors -----------------------------------------------------------------------------------------------

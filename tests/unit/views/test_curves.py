@@ -57,6 +57,15 @@ def write(run: Path, *lines: Any, end: str = "\n") -> Path:
     return run
 
 
+def test_a_pattern_selects_metrics_and_stops_at_a_slash(tmp_path: Path) -> None:
+    names = ["attention/h.0/entropy", "attention/h.1/entropy", "attention/h.1/0/entropy", "attention/entropy"]
+    run = write(tmp_path / "run", {"step": 1, "loss": 2.0} | dict.fromkeys(names, 1.0))
+    found = curves_of("run", read_metrics(run), "attention/*/entropy")
+    assert [one.metric for one in found] == names[:2]
+    with pytest.raises(UnknownNameError, match=r"attention/\*/sink.*loss, attention/h\.0/entropy"):
+        curves_of("run", read_metrics(run), "attention/*/sink")
+
+
 def test_a_skipped_step_has_no_point(tmp_path: Path) -> None:
     lines = read_metrics(
         write(tmp_path, {"step": 1, "loss": 9.5}, {"step": 2, "loss": None, "skipped": True}, {"step": 5, "loss": 8.0})

@@ -1,11 +1,12 @@
 """Settings that several families share: activations, rotary positions and windows, in Hugging Face's names."""
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from regard.arrays import is_integer
 from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.config import LinearScaling, Llama3Scaling, Rotary, Scaling, TransformerConfig, YarnScaling
+from regard.config import FactorScaling, LinearScaling, Llama3Scaling, Rotary, Scaling, TransformerConfig, YarnScaling
 from regard.config.transformer import GATES, Activation, ActivationName
 from regard.messages import Listed
 from regard.number_checks import is_number
@@ -39,6 +40,10 @@ _ROPE_KEYS: dict[str, tuple[tuple[str, ...], dict[str, Callable[[Any], bool]]]] 
 }
 """The keys that each kind of scaling needs, and those that it may have with the values we compute."""
 ROPE_KINDS = tuple(_ROPE_KEYS)
+_LONG_ROPE = ("longrope", "su", "yarn")
+"""Names of LongRoPE in files of Phi-3."""
+_TRAINED = "original_max_position_embeddings"
+MOST_FACTORS = 2**16
 
 
 def rotary(
@@ -83,8 +88,30 @@ def rotary_from(
     if not (is_number(fraction) and 0 < fraction <= 1) or (whole and fraction != 1):
         raise keys.invalid(f"{place}.partial_rotary_factor", fraction, "1.0" if whole else "0 < … ≤ 1")
     keys.numbers |= {"rope_theta": theta, "partial_rotary_factor": fraction}
-    scaling = _scaling(keys, place, str(kind), given)
+    if kind in _LONG_ROPE and "longrope" in kinds:
+        scaling: Scaling | None = _long_rope(keys, place, given)
+    else:
+        scaling = _scaling(keys, place, str(kind), given)
     return Rotary(base=float(theta), scaling=scaling, fraction=float(fraction))
+
+
+def _long_rope(keys: ConfigKeys, place: str, given: Mapping[str, Any]) -> FactorScaling:
+    """LongRoPE's factors of texts up to the length of the first training."""
+    strange = given.keys() - {"short_factor", "long_factor", "factor", "attention_factor"} - {_TRAINED}
+    if strange:
+        raise keys.invalid(f"{place}.{min(strange)}", given[min(strange)], "null")
+    factors = given.get("short_factor")
+    if not isinstance(factors, list) or len(factors) > MOST_FACTORS or not all(map(_is_positive, factors)):
+        raise keys.invalid(f"{place}.short_factor", factors, "[> 0, …]")
+    length = keys.count(_TRAINED, given.get(_TRAINED, 4096))
+    longest = keys.count("max_position_embeddings")
+    sharpness, factor = given.get("attention_factor"), given.get("factor", longest / length)
+    for name, value in (("attention_factor", sharpness), ("factor", factor)):
+        if value is not None and not _is_positive(value):
+            raise keys.invalid(f"{place}.{name}", value, "> 0")
+    if sharpness is None:
+        sharpness = 1.0 if factor <= 1 or length == 1 else math.sqrt(1 + math.log(factor) / math.log(length))
+    return FactorScaling(factors=tuple(map(float, factors)), sharpness=float(sharpness))
 
 
 def _scaling(keys: ConfigKeys, place: str, kind: str, given: dict[str, Any]) -> Scaling | None:
@@ -133,6 +160,9 @@ def rope_table(rotary: Rotary) -> dict[str, Any]:
         case YarnScaling(factor=factor, original_len=length, fast=fast, slow=slow, sharpness=sharpness):
             table |= {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": length}
             table |= {"beta_fast": fast, "beta_slow": slow, "attention_factor": sharpness}
+        case FactorScaling(factors=factors, sharpness=sharpness):
+            table |= {"rope_type": "longrope", "short_factor": list(factors), "long_factor": list(factors)}
+            table |= {"attention_factor": sharpness}
     return table | ({} if rotary.fraction == 1 else {"partial_rotary_factor": rotary.fraction})
 
 

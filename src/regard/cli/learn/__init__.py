@@ -1,27 +1,20 @@
-"""`regard learn`: one module per command. The course is imported only when a command runs."""
+"""`regard learn`: the commands, by subject. The course is imported only when a command runs."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from regard.cli.learn.ask_command import ask
 from regard.cli.learn.build_command import build
-from regard.cli.learn.certificate_command import certificate
 from regard.cli.learn.check_command import check
-from regard.cli.learn.grade_command import grade
-from regard.cli.learn.hint_command import hint
+from regard.cli.learn.exercise_commands import hint, reset, solution, start
 from regard.cli.learn.interview_command import interview
-from regard.cli.learn.list_command import list_exercises
-from regard.cli.learn.notebook_command import notebook
-from regard.cli.learn.overview_command import overview
+from regard.cli.learn.lesson_commands import notebook, read
+from regard.cli.learn.overview_commands import list_exercises, overview
 from regard.cli.learn.path_command import path
-from regard.cli.learn.read_command import read
-from regard.cli.learn.reset_command import reset
-from regard.cli.learn.solution_command import solution
-from regard.cli.learn.start_command import start
-from regard.cli.learn.teacher_commands import new, verify
-from regard.cli.learn.transfer_commands import export_progress, import_progress
+from regard.cli.learn.progress_commands import certificate, export_progress, import_progress
+from regard.cli.learn.question_commands import ask
+from regard.cli.learn.teacher_commands import grade, new, verify
 from regard.errors import ArgumentError
 
 COMMANDS: dict[str, Callable[..., Any]] = {

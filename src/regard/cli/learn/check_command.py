@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, requested_exercise
+from regard.cli.learn.exercise_commands import LARGEST_ANSWER, answer_file, requested_exercise
 from regard.cli.number_options import whole_number
 from regard.cli.streams import print_message, put, stdin_bytes, write_json
 from regard.errors import AbsentFileError, ArgumentError, FileError

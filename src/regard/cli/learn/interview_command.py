@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.learn.question_dialogue import (
+from regard.cli.learn.question_commands import (
     answers_text,
     folded,
     is_terminal,

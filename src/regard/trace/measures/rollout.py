@@ -1,18 +1,20 @@
-"""Attention rollout (Abnar and Zuidema 2020): the product over layers of ½ I + ½ mean attention."""
+"""Attention rollout: the product over layers of ½ I + ½ mean attention, or of I + mean relevance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from regard.arrays import to_numpy
-from regard.axes import plain_slice
+from regard.axes import bin_width, plain_slice
 from regard.errors import ArgumentError
+from regard.exact_weights import WeightsArray
 from regard.memory import require_bytes
 from regard.messages import Listed
 from regard.padding import Padding, without_rows
-from regard.records import CHECK_MEMORY_FROM, Record
+from regard.records import CHECK_MEMORY_FROM, Record, See
 from regard.trace.from_weights import record_from_weights
 from regard.trace.measures.row_blocks import block_rows
+from regard.trace.pooling import pool
 from regard.trace.trace import Trace
 
 
@@ -26,6 +28,9 @@ def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record
     `rows` are the positions to compute: only these rows are multiplied through all layers, without a T × T array.
     Values, feed-forward layers and norms are ignored, so rollout shows what could flow, not what did.
 
+    Of a Trace of relevance (`Trace.relevance`), Ã = I + mean over heads of max(0, A ⊙ dA), and I is subtracted from the
+    product (Chefer et al. 2021, "Generic attention-model explainability", section 3.1).
+
     >>> causal = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
     >>> attention_rollout(Trace([record_from_weights(causal), record_from_weights(causal)])).weights()[0, 0].round(2)
     array([[1.  , 0.  , 0.  ],
@@ -37,16 +42,36 @@ def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record
     shape = (B, rows.stop - rows.start, T)
     if np.prod(shape) > CHECK_MEMORY_FROM:
         require_bytes(8 * int(np.prod(shape)), key="rollout-too-large", shape=shape)  # input and output of a product
-    rolled = np.broadcast_to(np.eye(shape[1], T, rows.start, dtype=np.float32), shape)
+    own = np.broadcast_to(np.eye(shape[1], T, rows.start, dtype=np.float32), shape)
+    rolled, is_relevance = own, trace[0].rest == "relevance"
     for record in reversed(list(trace)):
-        rolled = _multiplied(rolled, record)
+        rolled = _multiplied(rolled, record, residual=1.0 if is_relevance else 0.5)
     first = trace[0]
+    if is_relevance:
+        return _relevance_record(first, rows, (rolled - own)[:, None])
     queries = first.query_tokens and [row[rows] for row in first.query_tokens]
     padding = _padding(trace, rows)
     rolled = without_rows(rolled[:, None], None if padding is None else padding.queries, 0, axes=1)
     return record_from_weights(rolled, queries, first.key_tokens, name="rollout", kind=first.kind).changed(
         padding=padding
     )
+
+
+def _relevance_record(first: Record, rows: slice, rolled: np.ndarray) -> Record:
+    """The rollout of relevance, whose rows have any sum. Padding has no relevance."""
+    T, S = rolled.shape[2:]
+    bins = See().map or max(T, S)
+    ones = np.ones(rolled.shape[:3], int)
+    found = Record(
+        shape=(len(rolled), 1, T, S),
+        name="rollout",
+        kind=first.kind,
+        rest="relevance",
+        exact=WeightsArray(rolled),
+        map=pool(rolled, ones, bin_width(T, bins), bin_width(S, bins))[0],
+    )
+    queries = first.query_tokens and [row[rows] for row in first.query_tokens]
+    return found.with_tokens(queries, first.key_tokens)
 
 
 def _padding(trace: Trace, rows: slice) -> Padding | None:
@@ -88,17 +113,25 @@ def _first_of_second_run(names: Sequence[str]) -> str | None:
     return next((name for name in names if "#" in name), None) if len(layers) > 1 else None
 
 
-def _multiplied(rolled: np.ndarray, record: Record) -> np.ndarray:
-    """rolled (B r T) times Ã of one layer, its rows a block at a time."""
+def _multiplied(rolled: np.ndarray, record: Record, residual: float) -> np.ndarray:
+    """rolled (B r T) times Ã of one layer, its rows a block at a time; `residual` is the factor of I in Ã."""
+    if residual == 1:
+        return rolled + sum(rolled[..., rows] @ mean for rows, mean in _mean_rows(record))
     found = rolled / 2
+    for rows, mean in _mean_rows(record):
+        part = rolled[..., rows] / 2
+        found += part @ mean
+        found[..., rows] += part * (1 - mean.sum(-1))[:, None, :]  # from fully masked heads
+    return found
+
+
+def _mean_rows(record: Record) -> Iterator[tuple[slice, np.ndarray]]:
+    """The mean over heads of the weights, B rows T, a block of rows at a time."""
     for rows in block_rows(record):
         weights = np.asarray(to_numpy(record.weights(rows=rows)))
-        mean = weights.mean(1, dtype=np.float32)  # B rows T
+        mean = weights.mean(1, dtype=np.float32)
         sums = mean.sum(-1)
         if not np.isfinite(sums).all():
             row = rows.start + int(np.argwhere(~np.isfinite(sums))[0][1])
             raise ArgumentError("measure-not-finite", name=record.name, row=row)
-        part = rolled[..., rows] / 2
-        found += part @ mean
-        found[..., rows] += part * (1 - sums)[:, None, :]  # from fully masked heads
-    return found
+        yield rows, mean

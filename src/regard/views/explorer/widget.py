@@ -30,13 +30,14 @@ def _widget_class() -> Any:
         """The explorer in a notebook."""
 
         _esm = front.script("widget.js")
-        _css = front.style()
+        sheet = traitlets.Unicode(front.style()).tag(sync=True)  # for a shadow root, which `_css` does not reach
+        picture = traitlets.Unicode("").tag(sync=True)
         lang = traitlets.Unicode(None, allow_none=True).tag(sync=True)
         theme = traitlets.Unicode(None, allow_none=True).tag(sync=True)
 
         def __init__(self, source: Source, picture: str, text: str, lang: str | None) -> None:
-            super().__init__(lang=lang)
-            self.source, self._picture, self._text = source, picture, text
+            super().__init__(lang=lang, picture=picture)
+            self.source, self._text = source, text
             self.on_msg(self._receive)
 
         def _receive(self, _widget: Any, message: Any, _buffers: Any) -> None:
@@ -49,6 +50,6 @@ def _widget_class() -> Any:
         def _repr_mimebundle_(self, **options: Any) -> Any:
             bundle = super()._repr_mimebundle_(**options)
             data, about = bundle if isinstance(bundle, tuple) else (bundle, {})
-            return {**(data or {}), "image/svg+xml": self._picture, "text/plain": self._text}, about
+            return {**(data or {}), "image/svg+xml": self.picture, "text/plain": self._text}, about
 
     return ExplorerWidget

@@ -5,7 +5,6 @@ import json
 import re
 from typing import Any
 
-import nbformat
 import pytest
 
 from regard.course.catalogue import entries, exercise
@@ -24,6 +23,8 @@ def cells(one: Lesson, lang: Language) -> list[dict[str, Any]]:
 @EACH
 @EVERY
 def test_the_file_is_valid_and_written_as_jupyter_writes_it(one: Lesson, lang: Language) -> None:
+    import nbformat  # takes more than a second, so not where tests are collected
+
     text = notebook_text(one, lang)
     found = nbformat.reads(text, as_version=4)
     nbformat.validate(found)

@@ -111,7 +111,7 @@ export function mapPanel(explorer) {
   /** Say the selected cell to screen readers. */
   const tell = () => {
     const { query, key } = state.get();
-    if (!whole || query === null || key === null || document.activeElement !== base) return;
+    if (!whole || query === null || key === null || !base.matches(":focus")) return;
     const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = explorer.axes();
     explorer.announce(say(value === 0 ? "cell-masked" : "cell-said", {
       query: cellName(axes, cells, "query", row), key: cellName(axes, cells, "key", col), weight: weightText(value),
@@ -239,7 +239,7 @@ function listenToMap(explorer, frame, base, map) {
     wheel(event) {
       // Without focus the page scrolls; pinching on a touch pad arrives as a wheel with Ctrl.
       const place = under(event);
-      if (!place || !(event.ctrlKey || document.activeElement === base)) return;
+      if (!place || !(event.ctrlKey || base.matches(":focus"))) return;
       event.preventDefault();
       zoomBy(Math.exp(clamp(event.deltaY / 300, -1, 1)), place);
     },

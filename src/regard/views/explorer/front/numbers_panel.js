@@ -143,7 +143,7 @@ export function numbersPanel(explorer) {
       largest: spell(found.largest), query: found.query };
     heading.textContent = say(`numbers-heading-${key}`, values);
     sentence.textContent = say(`numbers-step-${key}`, values);
-    setCurrent(startOf(found, id, column), scroll.contains(document.activeElement));
+    setCurrent(startOf(found, id, column), scroll.matches(":focus-within"));
     requestAnimationFrame(() => { scroll.scrollLeft = scroll.scrollWidth; });  // the newest column stands last
     if (drawn >= 0 && drawn !== now) explorer.announce(`${heading.textContent}. ${sentence.textContent} ${readout.textContent}`);
     drawn = now;

@@ -1,14 +1,35 @@
 // The widget of a notebook: anywidget calls `render` for each output.
 
+import { create } from "./dom.js";
 import { mount } from "./mount.js";
 import { cached } from "./sources.js";
-import { widgetSource } from "./widget_source.js";
+import { noAnswer, widgetSource } from "./widget_source.js";
 
-/** @param {{model: any, el: HTMLElement}} context */
-async function renderWidget({ model, el }) {
-  const source = widgetSource(model);
-  const view = await mount(el, cached(source), { lang: model.get("lang") ?? undefined, theme: model.get("theme") ?? undefined });
-  return () => { view.unmount(); source.close(); };
+/** Milliseconds until a person is told that the kernel does not answer. */
+const PATIENCE = 5000;
+
+/**
+ * Draw a picture at once, and the explorer when the kernel answers; in a notebook that was opened again it may be gone.
+ *
+ * The notebook's styles end at a shadow root, and its shortcuts (in JupyterLab, x cuts a cell) at the output.
+ * @param {{model: any, el: HTMLElement}} context
+ */
+function renderWidget({ model, el }) {
+  const kernel = widgetSource(model), source = cached(kernel), lang = /** @type {Language} */ (model.get("lang") ?? "en");
+  const picture = create("img", { src: `data:image/svg+xml,${encodeURIComponent(model.get("picture"))}`, alt: "" });
+  const place = create("div", picture), frame = create("div");
+  frame.attachShadow({ mode: "open" }).append(create("style", model.get("sheet")), place);
+  frame.dataset.lmSuppressShortcuts = "true";
+  el.replaceChildren(frame);
+  /** @type {{unmount(): void} | null} */
+  let view = null;
+  let removed = false;
+  const tell = (/** @type {any} */ error) => place.replaceChildren(picture, create("p", { role: "alert" }, (error.text ?? noAnswer().text)[lang]));
+  const timer = setTimeout(tell, PATIENCE, noAnswer());
+  source.overview().finally(() => clearTimeout(timer))
+    .then(() => mount(place, source, { lang, theme: model.get("theme") ?? undefined }))
+    .then((drawn) => { view = drawn; if (removed) drawn.unmount(); }, tell);
+  return () => { removed = true; clearTimeout(timer); view?.unmount(); kernel.close(); };
 }
 
 export default { render: renderWidget };

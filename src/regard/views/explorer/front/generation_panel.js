@@ -2,6 +2,7 @@
 
 import { barList } from "./bars.js";
 import { button, clamp, create, isolated } from "./dom.js";
+import { directionOf } from "./labels.js";
 import { percentText } from "./number_text.js";
 import { cellAt } from "./pooling.js";
 import { colourOf, css, inkOn } from "./scale.js";
@@ -92,6 +93,7 @@ export function generationPanel(explorer) {
       return one;
     });
     const part = (/** @type {string} */ key) => create("small", say(key));
+    text.dir = directionOf(tokens);
     text.replaceChildren(create("span.generation-part", part("generation-prompt"), ...parts.slice(0, prompt)),
       create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }

@@ -52,6 +52,9 @@ const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff0
 
 const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 
+/** The direction of a text: that of its first token with a letter. @param {string[]} labels */
+export const directionOf = (labels) => (FROM_THE_RIGHT.test(labels.find((one) => /\p{L}/u.test(one)) ?? "") ? "rtl" : "ltr");
+
 /** A text that does not change the direction of the text around it. @param {string} text */
 const isolatedText = (text) => (FROM_THE_RIGHT.test(text) ? `\u2068${text}\u2069` : text);
 

@@ -1,7 +1,7 @@
 // The text itself, its words shaded by weight: what the selected word looks at, or who looks at it.
 
 import { arrowsOf, clamp, create, segments } from "./dom.js";
-import { cellLabel, cellName, startsOn } from "./labels.js";
+import { cellLabel, cellName, directionOf, startsOn } from "./labels.js";
 import { legend } from "./legend.js";
 import { cellAt, times } from "./pooling.js";
 import { colourOf, css, inkOn, weightText } from "./scale.js";
@@ -21,7 +21,7 @@ export function sentencePanel(explorer) {
 
   /** One text: a list box whose options are words. @param {Side} side @param {string} name */
   function textOf(side, name) {
-    const words = create("p.words", { role: "listbox", tabindex: 0, "data-label": name, onkeydown: move, dir: "auto" });
+    const words = create("p.words", { role: "listbox", tabindex: 0, "data-label": name, onkeydown: move });
     /** @param {KeyboardEvent} event */
     function move(event) {
       const by = arrowsOf(event);
@@ -45,8 +45,9 @@ export function sentencePanel(explorer) {
     for (const side of SIDES) {
       const { words, element: text, selected, starts } = texts[side], count = starts().length - 1;
       const first = Math.max(0, Math.min(count - MOST_SHADED, selected() - MOST_SHADED / 2)), shown = text.hidden ? 0 : Math.min(count - first, MOST_SHADED);
-      words.replaceChildren(...times(shown, (i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) },
-        cellLabel(explorer.axes(), cells, side, first + i))));
+      const labels = times(shown, (i) => cellLabel(explorer.axes(), cells, side, first + i));
+      words.dir = directionOf(labels);
+      words.replaceChildren(...labels.map((label, i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) }, label)));
     }
     const longest = Math.max(cells.R, cells.C);
     note.textContent = longest > MOST_SHADED ? say("words-part", { shown: MOST_SHADED, count: longest }) : "";

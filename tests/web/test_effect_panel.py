@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from explorer_examples import EVERYTHING, with_effects
+from explorer_examples import EVERYTHING, WORDS, with_effects
 from explorer_pages import MadeUp, browser_page, open_explorer
+from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
 from regard.views.explorer.source import TraceSource
@@ -72,7 +73,7 @@ def test_the_model_shows_and_sorts_the_effect_of_every_head(chromium: Browser) -
     def effect(request: dict[str, Any]) -> Answer:
         return Answer({"before": [], "after": [], "kl": kl[request["silence"]["head"]], "position": 2})
 
-    trace = Trace.from_weights(np.stack([WEIGHTS] * 3), WORDS)
+    trace = Trace.from_weights(np.stack([np.asarray(TRACE[0].weights())[0, 0]] * 3), WORDS)
     made_up = MadeUp(trace, record={"can": EVERYTHING}, requests={"effect": effect})
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="model", show="effect", sort="measure")

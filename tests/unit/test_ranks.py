@@ -92,7 +92,6 @@ DEFERRED_IMPORTS = {
     ("regard.trace.trace", "regard.views.explorer.notebook"),
     ("regard.trace.trace", "regard.capture.relevance"),
     ("regard.trace.trace", "regard.views.image_attention"),
-    ("regard.trace.comparison", "regard.views.comparison_table"),
     ("regard.trace.comparison", "regard.views.tables"),
     ("regard.trace.comparison", "regard.views.explorer.compared"),
     ("regard.hand_calculation.steps", "regard.views.explorer.calculated"),

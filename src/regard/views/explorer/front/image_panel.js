@@ -26,7 +26,7 @@ export function imagePanel(explorer) {
   let asked = 0;
   /** @type {ReturnType<typeof frameOf>[]} */
   let frames = [];
-  const words = create("p", { class: "image-words", onkeydown: moveWord }), caption = create("p", { class: "image-caption", role: "status" });
+  const words = create("p", { class: "image-words", onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
   const list = create("div"), problem = create("p", { class: "problem", role: "status" }), row = create("div", { class: "image-frames" });
   const element = create("section", { class: "image-panel", hidden: true, "data-label": "image-title" },
     create("header", { class: "panel-head" }, create("h2", { "data-text": "image-title" })), create("p", { class: "hint", "data-text": "image-hint" }), problem,
@@ -212,11 +212,11 @@ export function imagePanel(explorer) {
 
   return {
     element,
-    update(now, changed) {
+    update(now, has) {
       element.hidden = !images().length;
       if (element.hidden || now.depth !== "head") return;
-      if (["layer", "head", "lang", "depth"].some((name) => changed.has(name)) || !found) ask();
-      else if (changed.has("query") || changed.has("key")) {
+      if (has("layer", "head", "lang", "depth") || !found) ask();
+      else if (has("query", "key")) {
         const at = found.words.indexOf(now[images()[0].side === "queries" ? "key" : "query"] ?? -1);
         if (at >= 0) choose({ word: at });
       }

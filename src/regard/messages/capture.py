@@ -322,6 +322,22 @@ MESSAGES: dict[str, Message] = {
         zh="{asked!r} 的权重形状为 B H T S = {wanted}，而给定的是 {found}；若只指其中一次调用，请加上序号，例"
         "如 {call!r}",
     ),
+    "edit-resample": Message(
+        en="{asked!r}: resample needs a Record of another run, or a Record and heads, such as (trace[5], [3]); found "
+        "{found}",
+        zh="{asked!r}：resample 应为另一次运行的 Record，或 Record 加上头，例如 (trace[5], [3])；现在是 {found}",
+    ),
+    "edit-resample-shape": Message(
+        en="{asked!r} computes outputs of B H T Ev = {wanted}, and those to put in their place have {found}; record a "
+        "text of the same length",
+        zh="{asked!r} 的输出形状为 B H T Ev = {wanted}，而用来替换的是 {found}；请记录同样长度的文本",
+    ),
+    "edit-product": Message(
+        en="the product of the weights of {asked!r} with its values was not found (shape {shape}), so its outputs "
+        "cannot be replaced; use attn_implementation='sdpa'",
+        zh="没有找到 {asked!r} 的权重与值的乘积（形状 {shape}），因此无法替换它的输出；请使用 "
+        "attn_implementation='sdpa'",
+    ),
     "edit-layout": Message(
         en="{asked!r} arranges its weights in its own layout ({shape} with {H} heads), so heads and edges are "
         "ambiguous; only B H T S can be edited",
@@ -376,6 +392,14 @@ MESSAGES: dict[str, Message] = {
     "effect-edits": Message(
         en="pass edits as keywords, as for edit: effect(model, inputs, {first}=…); found one dict of them",
         zh="编辑要像 edit 那样写成关键字参数：effect(model, inputs, {first}=…)；现在是放在一个字典里",
+    ),
+    "effect-path": Message(
+        en='path is a pair of heads, such as (("h.0.attn", 3), ("h.5.attn", 1)); found {found}',
+        zh='path 是一对头，例如 (("h.0.attn", 3), ("h.5.attn", 1))；现在是 {found}',
+    ),
+    "effect-path-order": Message(
+        en="a path goes from an earlier attention to a later one; {first} does not run before {second}",
+        zh="路径从先计算的注意力通向后计算的注意力；{first} 并不在 {second} 之前运行",
     ),
     "effect-decoder": Message(
         en='{model} has an encoder and a decoder, and the decoder has no input; write inputs={{"input_ids": ids, '

@@ -7,6 +7,7 @@ the same layer. Names and classes decide the rest.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place, named_arguments
+from regard.capture.operators import is_plain_causal
 from regard.capture.query_positions import HIDING
 from regard.masks import BoundMask
 from regard.records import Kind
@@ -23,6 +25,9 @@ _SIDE = re.compile(r"(?:^|_)(encoder|decoder)(?:s|_model|_layers?|_stack|_blocks
 _CLASS_SIDE = re.compile(r"Encoder|Decoder")
 _KEYS = re.compile(r"key|context|memory|encoder|source|kv|cross|tensor2|^k$|image|visual|vision", re.I)
 """Names of arguments that keys are computed from."""
+
+KINDS: dict[Any, Kind] = {"encoder": "encoder", "decoder": "decoder", "cross": "cross"}
+"""The kinds that a module may state by an attribute `kind`."""
 
 _POOLING = {"FunnelRelMultiheadAttention"}
 """Classes whose queries are their keys, pooled."""
@@ -46,6 +51,11 @@ class Kinds:
         known = self._known.get(place.name)
         if known is not None and known != "self":
             return known
+        if isinstance(captured, CapturedCall) and is_plain_causal(captured):
+            own = getattr(place.module, "kind", None)
+            kind = KINDS[own] if own in KINDS else "cross" if _is_cross(place.name, place.module) else "decoder"
+            self._known[place.name] = kind
+            return kind
         named = self._named.get(place.name)
         if named is None:
             named = self._named[place.name] = kind_by_name(place.name, self._names.ancestors(place.name))
@@ -177,7 +187,12 @@ def _is_cross(name: str, module: nn.Module | None) -> bool:
         flag = getattr(module, attribute, None)
         if isinstance(flag, bool):
             return flag
-    # The innermost parts of the name: `decoder.layers.0.encoder_attn`, `decoder.block.0.layer.1.EncDecAttention`.
+    return _has_cross_name(name)
+
+
+@lru_cache(maxsize=2**12)
+def _has_cross_name(name: str) -> bool:
+    """By the innermost parts: `decoder.layers.0.encoder_attn`, `decoder.block.0.layer.1.EncDecAttention`."""
     return any(_CROSS.search(part) for part in name.split(".")[-3:])
 
 
@@ -189,6 +204,7 @@ def _by_decoder_flag(ancestors: Sequence[nn.Module]) -> Kind | None:
     return None
 
 
+@lru_cache(maxsize=2**12)
 def _side_of_name(name: str) -> Kind | None:
     """The outermost part counts: in `decoder.bert.encoder.layer.0` the encoder's layers serve a decoder."""
     for part in name.split("."):

@@ -24,6 +24,9 @@ from regard.statistics_table import bytes_of
 FREE_MEMORY_DIVISOR = 4
 """Without a budget, a watch uses up to free memory divided by this."""
 
+UNASKED = 2**27
+"""Without a budget, bytes that a watch uses before it asks how much memory is free: asking takes longer than a call."""
+
 COARSEST = 16
 """The smallest number of map bins that still shows more than noise."""
 
@@ -49,15 +52,17 @@ class Budget:
 
     def fit(self, captured: CapturedCall | CapturedWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
         """What to keep of this call; TooLargeError if not even one number per query fits."""
+        exact = _bytes_of_exact(captured, self._see.v) if self._see.qk else 0
+        need = bytes_of(self._see, sizes) + exact
+        if self._budget is None and self._wanted + need <= UNASKED:
+            self._wanted += need
+            return self._see
         if self._budget is None:  # a Record is on the same device as its source
-            self._budget = self._left = in_bytes(
-                None, captured.q if isinstance(captured, CapturedCall) else captured.weights
-            )
+            self._ask(captured.q if isinstance(captured, CapturedCall) else captured.weights)
+        assert self._budget is not None
         modules_of_type = max(1, self._per_type[type(module)])
         share = self._left // (modules_of_type - self._calls[type(module)] % modules_of_type)
         self._calls[type(module)] += 1
-        exact = _bytes_of_exact(captured, self._see.v) if self._see.qk else 0
-        need = bytes_of(self._see, sizes) + exact
         self._wanted += need
         if need <= share:
             self._left -= need
@@ -75,8 +80,13 @@ class Budget:
             need=self._format(modules_of_type * need),
         )
 
-    def reserve(self, count: int) -> bool:
-        """Reserve `count` more bytes for what was not requested. Returns whether they fit."""
+    def _ask(self, beside: Tensor | None) -> None:
+        self._budget = self._left = in_bytes(None, beside)
+
+    def reserve(self, count: int, beside: Tensor | None = None) -> bool:
+        """Reserve `count` more bytes for what was not requested, beside a tensor. Returns whether they fit."""
+        if self._budget is None:
+            self._ask(beside)
         fits = count <= self._left // 2
         self._left -= count * fits
         return fits

@@ -20,6 +20,7 @@ from regard.attention_call import AttentionCall, WeightsFromQK
 from regard.axes import bin_width
 from regard.capture.cache_tracking import KeyHistory, keeps_order
 from regard.capture.captured import CapturedCall
+from regard.capture.deferred_calls import DeferredCalls
 from regard.capture.torch_internals import Isolated
 from regard.dispatch.torch_backends import rectangle
 from regard.exact_weights import ExactWeights
@@ -163,6 +164,8 @@ class WatchedTrace(Trace):
         super().__init__()
         self._deferred: dict[KeyHistory, list[DeferredRow]] = {}
         """By the keys that the rows attend to."""
+        self.calls = DeferredCalls(self.complete)
+        """Whole calls."""
 
     @property
     def _records(self) -> list[Record]:
@@ -183,15 +186,17 @@ class WatchedTrace(Trace):
         waiting.append(DeferredRow(row, see, len(self)))
 
     def compute_deferred(self) -> None:
-        """Compute all deferred rows."""
-        if self._deferred:
+        """Compute all deferred rows and calls."""
+        if self._deferred or self.calls:
             with Isolated():
+                self.calls.compute()
                 while self._deferred:
                     self._compute(self._deferred.popitem()[1])
 
     def drop_deferred(self) -> None:
-        """Leave deferred rows without statistics: for the end of a watch, where computing them failed."""
+        """Leave deferred rows and calls without statistics: for the end of a watch, where computing them failed."""
         self._deferred.clear()
+        self.calls.drop()
 
     def _compute(self, waiting: list[DeferredRow]) -> None:
         for position, fields in _computed(waiting):

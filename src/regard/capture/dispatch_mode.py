@@ -196,7 +196,7 @@ class CaptureMode(TorchDispatchMode):
     """Calls `report` with every attention, after it is computed and before the model continues.
 
     listeners       functions to call with the arguments of an operator, by operator
-    replace         report a fused attention before it is computed; if an output is then set, return it and do not
+    replaces        report a fused attention before it is computed; if an output is then set, return it and do not
                     call the operator
     running_module  names the module that computes a softmax, if that may be attention; see `SoftmaxTracker`
     sparse          assembles sparse attention, which is reported as one matrix
@@ -210,14 +210,14 @@ class CaptureMode(TorchDispatchMode):
         self,
         report: Callable[[CapturedCall | CapturedWeights], None],
         listeners: Mapping[Any, Callable[..., None]] | None = None,
-        replace: bool = False,
+        replaces: bool = False,
         running_module: Callable[[bool], str | None] | None = None,
         sparse: SparseTracker | None = None,
         refused: Callable[[], bool] | None = None,
         follower: Callable[[Any, tuple[Any, ...], Any], None] | None = None,
     ) -> None:
         super().__init__()
-        self._report, self._listeners, self._replace = report, listeners or {}, replace
+        self._report, self._listeners, self.replaces = report, listeners or {}, replaces
         self._sparse, self._refused, self._follower = sparse, refused, follower
         self._softmaxes = SoftmaxTracker(running_module)
         self.unobserved = Unobserved(running_module)
@@ -261,12 +261,12 @@ class CaptureMode(TorchDispatchMode):
             with autocast_inside(func), self if following or func in DECOMPOSED else nullcontext():
                 return call_composite(func, args, kwargs)
         if following and func is IN_PLACE:
-            self._observe(self._softmaxes.save_before_dropout, args)
+            self.observe(self._softmaxes.save_before_dropout, args)
         reader = READERS[func]
-        if self._replace and reader in FUSED and not in_backward() and why_unobservable(args, types) is None:
-            given = named(func, args, kwargs)
-            if can_replace(given):
-                return self._replaced(reader, func, args, kwargs, given)
+        if self.replaces and reader in FUSED and not in_backward() and why_unobservable(args, types) is None:
+            reported, result = self.replace(func, args, kwargs)
+            if reported:
+                return func(*args, **kwargs) if result is None else result
         if id(func) in _LAYER_IDS:
             with autocast_inside(func):
                 result = func(*args, **kwargs)
@@ -276,14 +276,14 @@ class CaptureMode(TorchDispatchMode):
             except RuntimeError:
                 result = retry_with_tensors(func, args, kwargs)
         if self._sparse is not None and func not in SOFTMAXES and not types and not in_backward():
-            self._observe(self._sparse.follow, func, args, result)
+            self.observe(self._sparse.follow, func, args, result)
         if self._follower is not None and not types:
-            self._observe(self._follower, func, args, result)
+            self.observe(self._follower, func, args, result)
         if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
             if not in_backward():
                 self._observe_result(reader, func, types, args, kwargs, result)
         elif following:
-            self._observe(self._follow, func, args, result)
+            self.observe(self._follow, func, args, result)
         elif func not in LAYERS and not is_composite(func):
             self._kept_alive.append(func)
             self._ignored[id(func)] = func._op if type(func) is OpOverload else func
@@ -291,16 +291,39 @@ class CaptureMode(TorchDispatchMode):
         self._pass_through = {} if busy else self._ignored
         return result
 
-    def _replaced(self, reader: Any, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
-        """Report the call before it is computed, then return our output if there is one, else the operator's."""
+    def replace(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
+        """Report a fused attention before it is computed, if our kernels can compute it.
+
+        Returns whether it was reported, and its results if they were computed.
+        """
+        reader, given = READERS[func], named(func, args, kwargs)
+        if reader not in FUSED or not can_replace(given):
+            return False, None
         output = Output()
 
-        def replace() -> Any:
-            self._report(reader(given, (None, None))._replace(output=output))
+        def report() -> Any:
+            self.report(FUSED[FUSED.index(reader)](given, (None, None))._replace(output=output))
             return None if output.out is None else operator_results(func, args, kwargs, output)
 
-        found = self._observe(replace)
-        return func(*args, **kwargs) if found is None else found
+        return True, self.observe(report)
+
+    # --- what `KernelCapture` hears without entering the mode ----------------------------------------------------
+
+    def observe_attention(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Report an attention operator that was computed."""
+        self.observe(self._read, READERS[func], func, args, kwargs, result)
+
+    def observe_softmax(self, args: Any, result: Any) -> None:
+        """Begin to follow a softmax; the mode must have been entered."""
+        self.observe(self._softmaxes.add, args, result)
+        self._pass_through = {} if self._softmaxes.followed else self._ignored
+
+    def observe_other(self, func: Any, args: Any, result: Any) -> None:
+        """Tell the listener of an operator about it."""
+        if func is LOGARITHM:
+            self.observe(self._softmaxes.note_log_softmax, args, result)
+        elif func in self._listeners:
+            self.observe(self._listeners[func], *args)
 
     def _observe_result(
         self, reader: Reader | None, func: Any, types: Any, args: Any, kwargs: Any, result: Any
@@ -310,18 +333,18 @@ class CaptureMode(TorchDispatchMode):
             if reader is not None or func in SOFTMAXES:
                 self.unobserved.add(reason, likely=reader is not None or args[0].dim() > 3)
         elif reader is not None:
-            self._observe(self._read, reader, func, args, kwargs, result)
+            self.observe(self._read, reader, func, args, kwargs, result)
         elif func in SOFTMAXES:
-            self._observe(self._add_softmax, args, result)
+            self.observe(self._add_softmax, args, result)
         elif func is LOGARITHM:
-            self._observe(self._softmaxes.note_log_softmax, args, result)
+            self.observe(self._softmaxes.note_log_softmax, args, result)
         else:
-            self._observe(self._listeners[func], *args)
+            self.observe(self._listeners[func], *args)
 
     def _read(self, reader: Reader, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         with autocast_inside(func) if id(func) in _LAYER_IDS else nullcontext():
             captured = reader(named(func, args, kwargs), result)
-        self._report_in_order(captured)
+        self.report(captured)
 
     def _add_softmax(self, args: Any, result: Any) -> None:
         if self._sparse is not None and self._sparse.add_softmax(args[0], result):
@@ -329,7 +352,8 @@ class CaptureMode(TorchDispatchMode):
         if self._refused is None or not self._refused():
             self._softmaxes.add(args, result)
 
-    def _report_in_order(self, captured: CapturedCall | CapturedWeights) -> None:
+    def report(self, captured: CapturedCall | CapturedWeights) -> None:
+        """Report a captured attention, after those that are being assembled."""
         if self._sparse is not None:
             self._sparse.flush()
         self._report(captured)
@@ -337,14 +361,14 @@ class CaptureMode(TorchDispatchMode):
     def finish(self) -> None:
         """End the block: report the attention that is still being assembled."""
         if self._sparse is not None:
-            self._observe(self._sparse.flush)
+            self.observe(self._sparse.flush)
 
     def _follow(self, func: Any, args: Any, result: Any) -> None:
         captured = self._softmaxes.follow(func, args, result)
         if captured is not None:
-            self._report_in_order(captured)
+            self.report(captured)
 
-    def _observe(self, observe: Callable[..., Any], *args: Any) -> Any:
+    def observe(self, observe: Callable[..., Any], *args: Any) -> Any:
         """Call `observe`. Our own error must not end the model's forward: it is stored and warned of later.
 
         Errors for the user, such as a budget that is too small, are raised.

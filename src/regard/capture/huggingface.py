@@ -68,7 +68,7 @@ class Implementation:
         def add(captured: CapturedCall | CapturedWeights) -> None:
             records.append(self._record(module, captured))
 
-        with CaptureMode(add, replace=self.see.fused) as mode:
+        with CaptureMode(add, replaces=self.see.fused) as mode:
             out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
         if not records:
             raise mode.unobserved.errors[0]

@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
@@ -45,7 +46,7 @@ class ModuleNames:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self._places = {id(module): Place(_without_compiled(name), module) for name, module in model.named_modules()}
+        self._places = {id(module): Place(_without_compiled(name), module) for name, module in named_modules(model)}
         self._modules = {place.name: place.module for place in self._places.values()}
 
     def __iter__(self) -> Iterator[str]:
@@ -55,6 +56,13 @@ class ModuleNames:
     def places(self) -> list[Place]:
         """All modules."""
         return list(self._places.values())
+
+    @property
+    def devices(self) -> set[str]:
+        """The types of device of the parameters; the CPU for a model without any."""
+        return {
+            p.device.type for module in self._modules.values() for p in module._parameters.values() if p is not None
+        } or {"cpu"}
 
     def ancestors(self, name: str) -> list[nn.Module]:
         """The module called `name` and its parents, outermost first."""
@@ -85,6 +93,22 @@ class ModuleNames:
         for place in self.running():
             return place
         return None
+
+
+def named_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
+    """What `model.named_modules()` gives, in a fifth of the time: its generators are nested as deep as the model."""
+    if type(model).named_modules is not nn.Module.named_modules:
+        return list(model.named_modules())
+    found: dict[int, tuple[str, nn.Module]] = {}
+    waiting: list[tuple[str, nn.Module]] = [("", model)]
+    while waiting:
+        name, module = waiting.pop()
+        if id(module) not in found:
+            found[id(module)] = name, module
+            start = f"{name}." if name else ""
+            parts = [(start + key, part) for key, part in module._modules.items() if part is not None]
+            waiting += reversed(parts)
+    return list(found.values())
 
 
 def running_modules() -> Iterator[nn.Module]:
@@ -129,9 +153,15 @@ def call_arguments(module: nn.Module) -> list[tuple[str, Tensor]]:
 def named_arguments(module: nn.Module) -> list[tuple[str, Tensor]]:
     """The tensors that a running module was called with, by the parameter names of its `forward`."""
     found = call_arguments(module)
-    parameters = list(inspect.signature(type(module).forward).parameters)[1:]
+    parameters = parameters_of(type(module).forward)[1:]
     unnamed = [x for name, x in found if name == "args"]
     return [*zip(parameters, unnamed, strict=False), *((name, x) for name, x in found if name != "args")]
+
+
+@lru_cache(maxsize=2**10)
+def parameters_of(function: Any) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    return tuple(inspect.signature(function).parameters)
 
 
 def _arguments(frame: FrameType) -> Iterator[tuple[str, Tensor]]:
@@ -142,6 +172,27 @@ def _arguments(frame: FrameType) -> Iterator[tuple[str, Tensor]]:
         for key, part in parts.items():
             several = part if isinstance(part, tuple) else (part,)
             yield from ((str(key), x) for x in several if isinstance(x, Tensor) and is_readable(x))
+
+
+class Generation(NamedTuple):
+    """Whether a model is generating text, and the number of tokens that it continues; None if unknown."""
+
+    is_running: bool
+    length: int | None
+
+
+def running_generation() -> Generation:
+    """`is_generating` and `generated_length`, by one walk over the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    length, is_running = None, False
+    while frame is not None:
+        name = frame.f_code.co_name
+        if length is None and _GENERATING.search(name):
+            ids = _local(frame, "input_ids")
+            length = int(ids.shape[1]) if isinstance(ids, Tensor) and ids.dim() == 2 else None
+        is_running = is_running or "generate" in name
+        frame = frame.f_back
+    return Generation(is_running, length)
 
 
 def is_generating() -> bool:
@@ -221,13 +272,17 @@ class CompiledOrder:
 
     def next_place(self, place: Place) -> Place:
         """The next attention module inside a module that contains some; the module itself if it contains none."""
-        if place.name not in self._inside:
-            self._inside[place.name] = self._attentions(place)
-        inside = self._inside[place.name]
-        if not inside:
+        if not self.contains_attention(place):
             return place
+        inside = self._inside[place.name]
         self._counts[place.name] += 1
         return inside[(self._counts[place.name] - 1) % len(inside)]
+
+    def contains_attention(self, place: Place) -> bool:
+        """Whether a module contains modules that are attention by their class, and is none itself."""
+        if place.name not in self._inside:
+            self._inside[place.name] = self._attentions(place)
+        return bool(self._inside[place.name])
 
     def mismatch(self) -> tuple[int, int] | None:
         """The number of calls and of modules, if the calls are not a multiple of the modules; else None."""

@@ -16,6 +16,9 @@ from regard.capture.torch_internals import flex_attention_scores, safe_softmax
 from regard.masks import Mask
 from regard.masks.padding import visible_columns
 
+CAUSAL, CAUSAL_FROM_FIRST = Mask.causal(), Mask.causal(align="first")
+"""The masks of `is_causal`: the same objects for every call, so that they are recognised without reading them."""
+
 KEYS = 1
 """`mask_type` of a mask over the keys alone, (B, S). Other types are over scores, (T, S) and (B, H, T, S)."""
 
@@ -122,7 +125,7 @@ def read_fused(given: dict[str, Any], result: Any) -> CapturedCall:
     """A call of `scaled_dot_product_attention`, in the form that all of its kernels take."""
     q, added = given["query"], given.get("attn_mask", given.get("attn_bias"))
     T, scale = q.shape[2], given.get("scale")
-    mask = Mask.causal(align="first") if given["is_causal"] else None  # PyTorch counts from the first key
+    mask = CAUSAL_FROM_FIRST if given["is_causal"] else None  # PyTorch counts from the first key
     if added is not None:
         added = added[(None,) * (4 - added.dim())]
         if added.dtype == torch.bool:
@@ -149,7 +152,13 @@ def _lse(found: Any, T: int) -> Tensor | None:
 def read_flash_on_cuda(given: dict[str, Any], result: Any) -> CapturedCall:
     """The same for a causal mask that counts from the last key: `causal_lower_right` uses this operator with T ≠ S."""
     captured = read_fused(given, result)
-    return captured._replace(mask=Mask.causal()) if given["is_causal"] else captured
+    return captured._replace(mask=CAUSAL) if captured.mask is CAUSAL_FROM_FIRST else captured
+
+
+def is_plain_causal(captured: CapturedCall) -> bool:
+    """Whether a call is causal by `is_causal`, with as many queries as keys."""
+    mask, T = captured.mask, captured.q.shape[2]
+    return (mask is CAUSAL or mask is CAUSAL_FROM_FIRST) and captured.bias is None and T == captured.k.shape[2] > 1
 
 
 FUSED = (read_fused, read_flash_on_cuda)

@@ -13,6 +13,7 @@ from torch import nn
 
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
+from regard.capture.operators import is_plain_causal
 from regard.masks.padding import combine_known, padding_of, queries_at
 from regard.padding import Padding
 from regard.records import DecodeStep, Kind
@@ -149,7 +150,7 @@ def padding_by_mask(
     """The padding by the mask of a call, or by the scores of a model's own softmax."""
     B, H, T, S = sizes
     if isinstance(captured, CapturedCall):
-        if captured.mask is None and captured.bias is None:
+        if (captured.mask is None and captured.bias is None) or is_plain_causal(captured):
             return None
         bound = None if captured.mask is None else captured.mask.bind((B, H), T, S, captured.q)
         return padding_of(bound, captured.bias, sizes, across)

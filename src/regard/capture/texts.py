@@ -5,7 +5,8 @@ In models that read more than text, hidden states are traced back to the ids tha
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,15 +102,21 @@ class Streams:
         self._entries[key_of(tensor)] = _Entry(StorageWeakRef(tensor.untyped_storage()), stream)
 
 
-def reads_more_than_text(model: nn.Module) -> bool:
+def reads_more_than_text(model: nn.Module, modules: Iterable[nn.Module] | None = None) -> bool:
     """Whether a model also takes images, audio or features, by the names of its arguments and its layers."""
-    parameters = inspect.signature(type(model).forward).parameters
+    if _has_other_arguments(type(model).forward):
+        return True
+    several = model.modules() if modules is None else modules
+    return any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in several)
+
+
+@lru_cache(maxsize=2**8)
+def _has_other_arguments(forward: Any) -> bool:
+    parameters = inspect.signature(forward).parameters
     needed = [
         name for name, one in parameters.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
     ]
-    if any(_OTHER_INPUTS.search(name) for name in parameters) or not all(_TEXTS.search(name) for name in needed[2:]):
-        return True
-    return any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in model.modules())
+    return any(_OTHER_INPUTS.search(name) for name in parameters) or not all(_TEXTS.search(name) for name in needed[2:])
 
 
 class CallTokens(NamedTuple):
@@ -126,14 +133,23 @@ class CallTokens(NamedTuple):
 class TextTracker:
     """The texts of a running model, one for each side."""
 
-    def __init__(self, model: nn.Module, speller: TokenSpeller, pads: PadIds | None = None) -> None:
-        self._token_ids = TokenIds(model)
-        self.streams = Streams(token_tables(model)) if reads_more_than_text(model) else None
+    def __init__(
+        self,
+        model: nn.Module,
+        speller: TokenSpeller,
+        pads: PadIds | None = None,
+        modules: Sequence[nn.Module] | None = None,
+    ) -> None:
+        tables = token_tables(model, modules)
+        self._token_ids = TokenIds(model, tables)
+        self.streams = Streams(tables) if tables and reads_more_than_text(model, modules) else None
         """For models that read more than text: the ids that each hidden state comes from."""
         self._pads = pads or PadIds(model, None)
         self._speller = speller
         self._texts: dict[str, Text] = {}
         """By kind; with "/other" for sequences that are not text."""
+        self.forwards = 0
+        """The number of calls of leaders: between two of them the model runs once."""
         self._reordered: Tensor | None = None
         self._sources: tuple[int, ...] = ()
         """The source of each sample that a decoder generates; () if unknown."""
@@ -168,6 +184,7 @@ class TextTracker:
         if text is None:
             text = self._texts[key] = Text(place.name, self._speller)
         if text.leader == place.name:
+            self.forwards += 1
             keys = None if kind == "encoder" else _cached(captured, B)
             order = self._reordered
             reordered = None if order is None or len(order) != B else tuple(order.tolist())

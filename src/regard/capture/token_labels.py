@@ -102,10 +102,10 @@ class TokenSpeller:
         return [""] * len(ids) if rows is None else rows[0]
 
 
-def token_tables(model: nn.Module) -> set[int]:
+def token_tables(model: nn.Module, modules: Iterable[nn.Module] | None = None) -> set[int]:
     """The addresses of the weights that embed token ids; not those of positions and the like."""
     embeddings = []
-    for module in model.modules():
+    for module in model.modules() if modules is None else modules:
         if hasattr(type(module), "get_input_embeddings") or "get_input_embeddings" in vars(module):
             try:
                 embeddings.append(module.get_input_embeddings().weight)  # type: ignore[operator]
@@ -130,8 +130,8 @@ class _PendingIds:
 class TokenIds:
     """The ids that were read and are not yet assigned to an attention."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._tables = token_tables(model)
+    def __init__(self, model: nn.Module, tables: set[int] | None = None) -> None:
+        self._tables = token_tables(model) if tables is None else tables
         self._pending: list[_PendingIds] = []
         self.has_seen_any = False
         self.guessed = False

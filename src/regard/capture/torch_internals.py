@@ -4,6 +4,7 @@ Public names do not give these facts, or only at a cost that every operator of a
 version of torch has passed `make test` and `make test-gpu`, the upper bound of torch in pyproject.toml moves.
 """
 
+from threading import local
 from typing import Any
 
 import torch
@@ -17,17 +18,21 @@ from torch.utils._python_dispatch import _disable_current_modes as without_dispa
 from torch.utils._pytree import tree_map_only
 
 __all__ = [
+    "LISTENING",
     "DispatchKey",
     "Isolated",
     "OpOverload",
     "TorchDispatchMode",
+    "Unheard",
     "current_backward_task",
     "dispatch_mode_count",
     "flex_attention_scores",
     "has_kernel_for",
     "has_storage",
+    "is_being_compiled",
     "is_functorch_wrapped_tensor",
     "is_key_excluded",
+    "is_operator",
     "outer_dispatch_state",
     "safe_softmax",
     "set_key_excluded",
@@ -41,6 +46,8 @@ _C: Any = torch._C
 is_key_excluded = _C._dispatch_tls_is_dispatch_key_excluded
 set_key_excluded = _C._dispatch_tls_set_dispatch_key_excluded
 has_kernel_for = _C._dispatch_has_kernel_for_dispatch_key
+is_operator = _C._dispatch_has_kernel
+"""Whether there is an operator of this name, with or without kernels."""
 outer_dispatch_state = _C._RestorePythonTLSSnapshot
 
 # --- autograd and autocast --------------------------------------------------------------------------------
@@ -50,6 +57,12 @@ without_autocast = _C._DisableAutocast
 is_any_autocast_enabled = _C._is_any_autocast_enabled
 current_backward_task = _C._current_graph_task_id
 """The number of the backward pass that is running; -1 for none."""
+
+
+def is_being_compiled() -> bool:
+    """Whether torch.compile traces the running code with tensors without data; it will run later."""
+    return torch._guards.TracingContext.try_get() is not None and not torch.compiler.is_exporting()
+
 
 # --- tensors ----------------------------------------------------------------------------------------------
 
@@ -61,15 +74,37 @@ safe_softmax = torch._safe_softmax
 # --- observation without side effects ---------------------------------------------------------------------
 
 
+class Listening(local):
+    """The listeners of this thread, outermost first: they hear the operators that `kernel_overrides` overrides."""
+
+    active: tuple[Any, ...] = ()
+
+
+LISTENING = Listening()
+
+
+class Unheard:
+    """Context in which this thread's listeners hear nothing."""
+
+    __slots__ = ("_active",)
+
+    def __enter__(self) -> None:
+        self._active, LISTENING.active = LISTENING.active, ()
+
+    def __exit__(self, *raised: Any) -> None:
+        LISTENING.active = self._active
+
+
 class Isolated:
-    """Context in which other dispatch modes, autograd and autocast are off.
+    """Context in which other dispatch modes, listeners, autograd and autocast are off.
 
     A class, not a generator, because it is entered for every attention of every step.
     """
 
-    __slots__ = ("_autocast", "_grad", "_modes")
+    __slots__ = ("_active", "_autocast", "_grad", "_modes")
 
     def __enter__(self) -> None:
+        self._active, LISTENING.active = LISTENING.active, ()
         self._modes = without_dispatch_modes() if dispatch_mode_count() else None
         if self._modes is not None:
             self._modes.__enter__()
@@ -87,3 +122,4 @@ class Isolated:
             set_grad_enabled(True)
         if self._modes is not None:
             self._modes.__exit__(*raised)
+        LISTENING.active = self._active

@@ -3,7 +3,7 @@
 The model runs as without `watch`. What was skipped is stored by module, so that one warning can name it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import Tensor
@@ -26,10 +26,13 @@ class Unobserved:
         if name is not None:
             self.reasons.setdefault(name, reason)
 
-    def add_error(self, error: Exception) -> None:
-        """Note that observing the running module raised `error`."""
+    def add_error(self, error: Exception, names: Iterable[str] = ()) -> None:
+        """Note that observing the running module, and the modules of these names, raised `error`."""
         self.errors.append(error.with_traceback(None))  # a traceback would keep the model's tensors alive
-        self.add(f"{type(error).__name__}: {error}".splitlines()[0])
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        self.add(reason)
+        for name in names:
+            self.reasons.setdefault(name, reason)
 
 
 def why_unobservable(args: tuple[Any, ...], types: Any) -> str | None:

@@ -10,17 +10,25 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.capture.additive_masks import MaskRecognizer
 from regard.capture.attention_kinds import Kinds
-from regard.capture.budget import Budget
+from regard.capture.budget import Budget, FourSizes
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.kernel_capture import KernelCapture
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
-from regard.capture.module_names import CompiledOrder, ModuleNames, Place, generated_length, is_attention, is_generating
+from regard.capture.module_names import (
+    CompiledOrder,
+    Generation,
+    ModuleNames,
+    Place,
+    is_attention,
+    running_generation,
+)
 from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
 from regard.capture.sliced_attention import Slices
@@ -64,6 +72,7 @@ class Watch:
     def __init__(self, watcher: "Watcher") -> None:
         self._watcher = watcher
         self._mode: CaptureMode | None = None
+        self._listener: KernelCapture | None = None
         self._opened = False
 
     def __enter__(self) -> Trace:
@@ -74,22 +83,26 @@ class Watch:
             self._mode = CaptureMode(
                 watcher.receive,
                 watcher.texts.listeners,
-                replace=watcher.see.fused,
+                replaces=watcher.see.fused,
                 running_module=watcher.running_module,
                 sparse=watcher.sparse or None,
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
-            self._mode.__enter__()
+            self._listener = KernelCapture(self._mode, watcher.is_followed)
+            if watcher.needs_every_operator:
+                self._listener.enter()
+            else:
+                self._listener.begin(watcher.names.devices)
         return watcher.trace
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._mode is None:
+        if self._mode is None or self._listener is None:
             return
         try:
-            self._mode.__exit__(kind, raised, where)
+            self._listener.end(kind, raised, where)
             self._mode.finish()
         finally:
             self._finish(self._mode)
@@ -105,7 +118,8 @@ class Watch:
         except RegardError:
             raise
         except Exception as error:
-            mode.unobserved.add_error(error)
+            names = self._watcher.trace.names
+            mode.unobserved.add_error(error, [names[at] for at in self._watcher.trace.calls.positions])
 
     def __repr__(self) -> str:
         return f"<{say('watch-closed')}>"
@@ -136,7 +150,8 @@ class Watcher:
         self.order = CompiledOrder(self.names)
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
-        self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer))
+        modules = [place.module for place in self.names.places]
+        self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), modules)
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None
         self.history = DecodeHistory()
@@ -146,6 +161,8 @@ class Watcher:
         """Modules whose softmaxes are not weights of queries by keys, and why."""
         self.row_sums = RowSums()
         self.slices = Slices(self._add)
+        self._generation: tuple[int, Generation] | None = None
+        """What `running_generation` returned, and the number of forwards before."""
         self._others: dict[str, int] = {}
         """The number of attention calls that were not recorded, by module name; "" for calls outside the model."""
         self._without_values: dict[str, None] = {}
@@ -163,6 +180,20 @@ class Watcher:
         if place is None or place.name not in self.chosen or not (likely or is_attention(place)):
             return None
         return place.name
+
+    @property
+    def needs_every_operator(self) -> bool:
+        """Whether tensors must be followed from operator to operator, from the start."""
+        return bool(self.sparse) or self.texts.streams is not None
+
+    def is_followed(self, softmax: Tensor) -> bool:
+        """Whether a softmax may be attention, so that its use must be followed."""
+        if self.has_refused and self.is_refused():
+            return False
+        if softmax.dim() > 2:
+            return True
+        place = self.names.innermost()  # a module that contains attentions is none: it samples a token
+        return place is None or not self.order.contains_attention(place)
 
     def is_refused(self) -> bool:
         """Whether the softmaxes of the running module are not weights of queries by keys."""
@@ -208,26 +239,58 @@ class Watcher:
             self._others[place.name] = self._others.get(place.name, 0) + 1
             return
         see = self.budget.fit(captured, place.name or "attention", place.module, sizes)
-        if tokens.step is None or not tokens.step.parents:
-            self.history.reset(place.name)
-        continues = tokens.step is not None and (kind == "decoder" or bool(tokens.step.parents))
-        if not see.is_empty and (continues or (kind != "encoder" and is_generating())):
-            record = self._generated(captured, place, kind, tokens.step, see, padding)
-        else:
-            record = record_of_call(captured, place.module, see, padding)
+        name, generation = place.name or "attention", self._running_generation()
+        fields: dict[str, Any] = {
+            "name": name,
+            "kind": kind,
+            "step": tokens.step,
+            "ids": tokens.ids,
+            "query_tokens": tokens.query_tokens,
+            "key_tokens": tokens.key_tokens,
+            "written": tokens.written,
+        }
+        if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
+            fields["prompt"] = generation.length
+        record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
-            record = record.changed(value_norms=value_norms(captured, self.names.ancestors(place.name)))
-            if record.value_norms is None:
-                self._without_values.setdefault(place.name or "attention")
-        if tokens.step is None and kind == "decoder" and (prompt := generated_length()) is not None:
-            record = record.changed(prompt=prompt) if prompt < record.shape[2] else record
-        name = place.name or "attention"
+            fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
+            if fields["value_norms"] is None:
+                self._without_values.setdefault(name)
         if isinstance(captured, CapturedWeights):
             self.row_sums.add(len(self.trace), name, captured)
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
-        record = record.changed(query_tokens=tokens.query_tokens, key_tokens=tokens.key_tokens, written=tokens.written)
-        self.trace.append(record.changed(name=name, kind=kind, step=tokens.step, ids=tokens.ids))
+        self.trace.append(record.changed(**fields))
+
+    def _running_generation(self) -> Generation:
+        """Whether the model generates text, looked up once for each of its forwards."""
+        if self._generation is None or self._generation[0] != self.texts.forwards:
+            self._generation = self.texts.forwards, running_generation()
+        return self._generation[1]
+
+    def _record(
+        self,
+        captured: CapturedCall | CapturedWeights,
+        place: Place,
+        kind: Kind,
+        sizes: FourSizes,
+        step: DecodeStep | None,
+        see: See,
+        padding: Padding | None,
+        is_generating: bool,
+    ) -> Record:
+        """The Record of a call, without its name and its tokens."""
+        if step is None or not step.parents:
+            self.history.reset(place.name)
+        continues = step is not None and (kind == "decoder" or bool(step.parents))
+        if see.is_empty:
+            return record_of_call(captured, place.module, see, padding)
+        if continues or (kind != "encoder" and is_generating):
+            return self._generated(captured, place, kind, step, see, padding)
+        calls = self.trace.calls
+        if padding is None and isinstance(captured, CapturedCall) and calls.defer(captured, see, len(self.trace)):
+            return Record(shape=sizes)
+        return record_of_call(captured, place.module, see, padding)
 
     def _generated(
         self,
@@ -241,7 +304,7 @@ class Watcher:
         """The Record of a call during generation, with what its exact rows can be computed from later."""
         if isinstance(captured, CapturedWeights):
             fine = see.map is not None and max(captured.weights.shape[-2:]) <= see.map
-            qk = see.qk or (not fine and self.budget.reserve(captured.weights.nbytes))
+            qk = see.qk or (not fine and self.budget.reserve(captured.weights.nbytes, captured.weights))
             return record_of_call(captured, place.module, replace(see, qk=qk), padding)
         row = (
             None

@@ -1,0 +1,246 @@
+"""Overridden operators: only attention is heard, by its own thread alone, and nothing stays behind."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import regard
+from regard.capture.kernel_overrides import OVERRIDES, Overrides
+from regard.capture.torch_internals import LISTENING, dispatch_mode_count
+
+
+class Attention(nn.Module):
+    """Two heads, fused or by hand; `also` runs inside, before and after the attention."""
+
+    def __init__(self, fused: bool = True, also: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.fused, self.also, self.qkv, self.out = fused, also, nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.also()
+        q, k, v = (y.unflatten(-1, (2, 4)).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v) if self.fused else (q @ k.mT * 0.5).softmax(-1) @ v
+        self.also()
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+X = torch.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8)
+
+
+class Passing(TorchDispatchMode):
+    """A mode of the user, which counts operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **kwargs or {})
+
+
+def assert_nothing_left() -> None:
+    assert LISTENING.active == ()
+    assert dispatch_mode_count() == 0
+    assert not OVERRIDES.are_registered
+
+
+def test_a_fused_model_runs_without_a_mode() -> None:
+    counts: list[tuple[int, bool]] = []
+    model = Attention(also=lambda: counts.append((dispatch_mode_count(), OVERRIDES.are_registered)))
+    with regard.watch(model) as trace:
+        model(X)
+    assert counts == [(0, True)] * 2
+    assert len(trace) == 1
+    assert_nothing_left()
+
+
+def test_the_mode_is_entered_at_the_first_softmax() -> None:
+    counts: list[int] = []
+    model = Attention(fused=False, also=lambda: counts.append(dispatch_mode_count()))
+    with regard.watch(model) as trace:
+        model(X)
+        model(X)
+    assert counts == [0, 1, 1, 1]
+    assert len(trace) == 2
+    assert_nothing_left()
+
+
+def test_a_mode_of_the_user_ends_in_order() -> None:
+    model = Attention(fused=False)
+    with regard.watch(model) as trace:
+        with Passing() as inside:
+            model(X)
+        assert dispatch_mode_count() == 1
+        model(X)
+    assert len(trace) == 2
+    assert inside.count > 5
+    with Passing() as outside, regard.watch(model) as trace:
+        model(X)
+    assert len(trace) == 1
+    assert outside.count > 5
+    assert_nothing_left()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_watch_inside_watch(fused: bool) -> None:
+    model = nn.Sequential(Attention(fused), Attention(fused))
+    wanted = model(X)
+    with regard.watch(model) as outer:
+        model[0](X)
+        with regard.watch(model, layers=[1]) as inner:
+            found = model(X)
+        model[1](X)
+    assert torch.equal(found, wanted)
+    assert [record.module for record in outer] == ["0", "0", "1", "1"]
+    assert [record.module for record in inner] == ["1"]
+    for record in outer[2], inner[0]:
+        torch.testing.assert_close(record.map, outer[2].map, rtol=0, atol=0)
+    assert_nothing_left()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_an_exception_of_the_model_ends_the_watch(fused: bool) -> None:
+    calls: list[None] = []
+
+    def fail() -> None:
+        calls.append(None)
+        if len(calls) == 4:
+            raise KeyError("of the model")
+
+    model = Attention(fused, also=fail)
+    watch = regard.watch(model)
+    trace = watch.__enter__()
+    model(X)
+    with pytest.raises(KeyError, match="of the model") as raised:
+        model(X)
+    watch.__exit__(raised.type, raised.value, None)
+    assert len(trace) == 2
+    assert_nothing_left()
+    wanted = model(X)
+    assert torch.equal(model(X), wanted)
+
+
+def run_together(*works: Callable[[], None]) -> None:
+    """Run functions in threads of their own, and raise what one of them raises."""
+    errors: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not errors, errors
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_each_thread_hears_its_own_model(fused: bool) -> None:
+    ready = threading.Barrier(3)
+    models = [Attention(fused) for _ in range(3)]
+    wanted = models[0](X)
+    found: list[int] = []
+
+    def watched(model: nn.Module, count: int) -> None:
+        ready.wait(60)
+        with regard.watch(model) as trace:
+            ready.wait(60)
+            for _ in range(count):
+                assert torch.equal(model(X), wanted)
+            ready.wait(60)
+        found.append(len(trace))
+
+    def unwatched() -> None:
+        for _ in range(2):
+            ready.wait(60)
+        for _ in range(20):
+            assert torch.equal(models[2](X), wanted)
+        assert LISTENING.active == ()
+        ready.wait(60)
+
+    run_together(lambda: watched(models[0], 7), lambda: watched(models[1], 11), unwatched)
+    assert sorted(found) == [7, 11]
+    assert_nothing_left()
+
+
+def test_nothing_is_registered_while_another_thread_runs_pytorch() -> None:
+    runs, ends = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        runs.set()
+        ends.wait(60)
+
+    other = threading.Thread(target=Attention(also=pause), args=(X,))
+    other.start()
+    assert runs.wait(60)
+    model = Attention()
+    with regard.watch(model) as trace:
+        assert not OVERRIDES.are_registered
+        assert dispatch_mode_count() == 1
+        model(X)
+    assert len(trace) == 1
+    ends.set()
+    other.join(60)
+    assert_nothing_left()
+
+
+def test_overrides_of_a_thread_that_runs_are_removed_by_the_next_watch() -> None:
+    runs, ends = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        runs.set()
+        ends.wait(60)
+
+    other = threading.Thread(target=Attention(also=pause), args=(X,))
+    first = Attention()
+    with regard.watch(first):
+        first(X)
+        other.start()
+        assert runs.wait(60)
+    assert OVERRIDES.are_registered
+    ends.set()
+    other.join(60)
+    model = Attention()
+    with regard.watch(model) as trace:
+        model(X)
+    assert len(trace) == 1
+    assert_nothing_left()
+
+
+def test_without_get_kernel_the_mode_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.library, "get_kernel")
+    monkeypatch.setattr("regard.capture.kernel_capture.OVERRIDES", Overrides())
+    model = Attention()
+    with regard.watch(model) as trace:
+        assert dispatch_mode_count() == 1
+        model(X)
+    assert len(trace) == 1
+
+
+def test_gradients_flow_through_the_overrides() -> None:
+    model = Attention()
+    found = []
+    for watched in (False, True):
+        model.zero_grad()
+        x = X.clone().requires_grad_()
+        if watched:
+            with regard.watch(model):
+                model(x).sum().backward()
+        else:
+            model(x).sum().backward()
+        found.append(x.grad)
+    assert found[0] is not None
+    assert found[1] is not None
+    assert torch.equal(found[0], found[1])

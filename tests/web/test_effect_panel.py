@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from explorer_examples import EVERYTHING, WORDS
+from explorer_examples import EVERYTHING, with_effects
 from explorer_pages import MadeUp, browser_page, open_explorer
-from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
 from regard.views.explorer.source import TraceSource
@@ -16,21 +15,12 @@ from regard.views.explorer.source import TraceSource
 pytestmark = pytest.mark.web
 
 PANEL = ".effect-panel"
-WEIGHTS = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.3, 0.2]])
-TRACE = Trace.from_weights(WEIGHTS[None], WORDS)
-
-
-def answered() -> MadeUp:
-    def effect(request: dict[str, Any]) -> Answer:
-        before, after = [["mat", 0.52], ["bed", 0.08]], [["bed", 0.38], ["mat", 0.22], ["sofa", 0.05]]
-        return Answer({"before": before, "after": after, "kl": 0.312, "position": 2})
-
-    return MadeUp(TRACE, record={"can": EVERYTHING}, requests={"effect": effect})
+TRACE = with_effects().trace
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_a_head_is_silenced_by_a_click(chromium: Browser, lang: Language) -> None:
-    made_up = answered()
+    made_up = with_effects()
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", lang=lang)
         page.click(f"text={say('explorer-effect-silence', lang)}")
@@ -43,7 +33,7 @@ def test_a_head_is_silenced_by_a_click(chromium: Browser, lang: Language) -> Non
 
 
 def test_the_selected_edge_is_cut_by_keyboard(chromium: Browser) -> None:
-    made_up = answered()
+    made_up = with_effects()
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", query=2, key=1)
         page.locator(f"{PANEL} .effect-buttons button >> nth=1").focus()

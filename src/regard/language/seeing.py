@@ -280,6 +280,13 @@ def run_model(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Arra
         return model.model(*(convert_like(np.array([ids]), like) for ids in texts), attend=attend)
 
 
+def record_ids(model: "LanguageModel", ids: list[int]) -> Trace:
+    """The Trace of one run on ids, with exact weights."""
+    recorder = Recorder(See(qk=True))
+    _run(model, recorder, ids)
+    return recorder.trace
+
+
 def _check_length(model: "LanguageModel", found: int) -> None:
     if found > model.longest:
         raise TooLargeError("see-too-long", found=found, most=model.longest)

@@ -283,7 +283,7 @@ def run_model(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Arra
 def record_ids(model: "LanguageModel", ids: list[int]) -> Trace:
     """The Trace of one run on ids, with exact weights."""
     recorder = Recorder(See(qk=True))
-    _run(model, recorder, ids)
+    run_model(model, recorder, ids)
     return recorder.trace
 
 

@@ -37,6 +37,7 @@ MODULES = (
     "notebooks",
     "runs",
     "sandbox",
+    "surveys",
     "teaching",
     "text_files",
     "traces",

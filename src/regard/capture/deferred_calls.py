@@ -6,7 +6,7 @@ the Trace is read, when the watch ends, or when the copies exceed a limit. A cop
 the model can change it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -47,10 +47,9 @@ class _Kept(NamedTuple):
 
 
 class DeferredCalls:
-    """The deferred calls of a Trace. `complete` fills in the missing fields of a record, by its position."""
+    """The deferred calls of a Trace."""
 
-    def __init__(self, complete: Callable[[int, dict[str, Any]], None]) -> None:
-        self._complete = complete
+    def __init__(self) -> None:
         self._batches: dict[_Batch, tuple[CapturedCall, See, list[_Kept]]] = {}
         self._bytes = 0
 
@@ -70,8 +69,6 @@ class DeferredCalls:
         size = q.nbytes + k.nbytes
         if not (same and B and H and T) or size > MAX_CALL:
             return False
-        if self._bytes + size > MAX_KEPT:
-            self.compute()
         sums = None if lse is None else lse.dtype
         key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
         batch = self._batches.get(key)
@@ -81,12 +78,16 @@ class DeferredCalls:
         self._bytes += size
         return True
 
-    def compute(self) -> None:
-        """Compute all deferred calls."""
+    @property
+    def are_many(self) -> bool:
+        """Whether what is kept exceeds the limit, so that it should be computed."""
+        return self._bytes > MAX_KEPT
+
+    def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Compute all deferred calls: the missing fields of the records, by position."""
         while self._batches:
             key = next(iter(self._batches))
-            for position, fields in _computed(*self._batches[key]):
-                self._complete(position, fields)
+            yield from _computed(*self._batches[key])
             del self._batches[key]  # only now: `positions` names those that could not be computed
         self._bytes = 0
 

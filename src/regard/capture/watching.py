@@ -29,6 +29,7 @@ from regard.capture.module_names import (
     is_attention,
     running_generation,
 )
+from regard.capture.operators import is_plain_causal
 from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
 from regard.capture.sliced_attention import Slices
@@ -109,6 +110,8 @@ class Watch:
             self._watcher.trace.drop_deferred()
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
+        self._mode = self._listener = None
+        vars(self._watcher).clear()  # its parts refer to each other, and would keep the records alive
 
     def _finish(self, mode: CaptureMode) -> None:
         """Compute what was deferred. The model has already run, so an error here becomes a warning."""
@@ -223,6 +226,9 @@ class Watcher:
 
     def _add(self, captured: CapturedCall | CapturedWeights, place: Place) -> None:
         """Record a complete attention of the module `place`."""
+        if place.name not in self.chosen and self._shows_nothing(captured, place):
+            self._others[place.name] = self._others.get(place.name, 0) + 1
+            return
         if isinstance(captured, CapturedCall):
             captured = self.masks.with_mask(captured)
         else:
@@ -262,6 +268,11 @@ class Watcher:
                 self._without_scores.setdefault(name)
         self.trace.append(record.changed(**fields))
 
+    def _shows_nothing(self, captured: CapturedCall | CapturedWeights, place: Place) -> bool:
+        """Whether a call shows nothing of its text that another layer has not shown: one of several causal layers."""
+        is_causal = isinstance(captured, CapturedCall) and is_plain_causal(captured)
+        return is_causal and self.texts.has_leader("decoder", besides=place.name)
+
     def _running_generation(self) -> Generation:
         """Whether the model generates text, looked up once for each of its forwards."""
         if self._generation is None or self._generation[0] != self.texts.forwards:
@@ -287,8 +298,7 @@ class Watcher:
             return record_of_call(captured, place.module, see, padding)
         if continues or (kind != "encoder" and is_generating):
             return self._generated(captured, place, kind, step, see, padding)
-        calls = self.trace.calls
-        if padding is None and isinstance(captured, CapturedCall) and calls.defer(captured, see, len(self.trace)):
+        if padding is None and isinstance(captured, CapturedCall) and self.trace.defer_call(captured, see):
             return Record(shape=sizes)
         return record_of_call(captured, place.module, see, padding)
 

@@ -182,8 +182,9 @@ class WatchedTrace(Trace):
     def defer_call(self, captured: CapturedCall, see: See) -> bool:
         """Defer the call of the record that is appended next. Returns False if it should be computed at once."""
         if self.calls.are_many:
-            for position, fields in self.calls.compute():
-                self.complete(position, fields)
+            with Isolated():
+                for position, fields in self.calls.compute():
+                    self.complete(position, fields)
         return self.calls.defer(captured, see, len(self))
 
     def defer(self, row: StepWeights, see: See) -> None:

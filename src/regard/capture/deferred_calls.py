@@ -51,10 +51,14 @@ class DeferredCalls:
 
     def __init__(self) -> None:
         self._batches: dict[_Batch, tuple[CapturedCall, See, list[_Kept]]] = {}
-        self._bytes = 0
+        self._bytes = self._count = 0
 
     def __bool__(self) -> bool:
         return bool(self._batches)
+
+    def __len__(self) -> int:
+        """The number of calls that were deferred so far, also those that are computed."""
+        return self._count
 
     def defer(self, captured: CapturedCall, see: See, position: int) -> bool:
         """Keep what the record at `position` needs. Returns False if it should be computed at once."""
@@ -76,6 +80,7 @@ class DeferredCalls:
             batch = self._batches[key] = captured._replace(q=q[..., :0], k=k[..., :0], v=k[..., :0], lse=None), see, []
         batch[2].append(_Kept(torch.cat((q, k), 1), lse, position))
         self._bytes += size
+        self._count += 1
         return True
 
     @property

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -327,9 +328,10 @@ RUNNING = tuple(f"torch.{name}." for name in ("nn", "_dynamo", "_functorch", "_o
 
 def _others_run() -> bool:
     """Whether another thread runs a model of PyTorch."""
-    own = threading.get_ident()
-    for thread, frame in sys._current_frames().items():
-        at = frame if thread != own else None
+    frames = sys._current_frames()
+    del frames[threading.get_ident()]  # a function that refers to its own frame keeps all its callers' locals alive
+    for frame in frames.values():
+        at: FrameType | None = frame
         while at is not None:
             if f"{at.f_globals.get('__name__', '')}.".startswith(RUNNING):
                 return True

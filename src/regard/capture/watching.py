@@ -32,6 +32,7 @@ from regard.capture.module_names import (
 from regard.capture.operators import is_plain_causal
 from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
+from regard.capture.repeated_calls import Model, RepeatedCalls
 from regard.capture.sliced_attention import Slices
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
@@ -90,7 +91,7 @@ class Watch:
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
-            self._listener = KernelCapture(self._mode, watcher.is_followed)
+            self._listener = KernelCapture(self._mode, watcher.is_followed, watcher.repeated)
             if watcher.needs_every_operator:
                 self._listener.enter()
             else:
@@ -176,6 +177,7 @@ class Watcher:
         """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
+        self.repeated = RepeatedCalls(self)
 
     def running_module(self, likely: bool) -> str | None:
         """The chosen module that computes a softmax, if that may be attention: by its class, or if `likely`."""
@@ -226,8 +228,9 @@ class Watcher:
 
     def _add(self, captured: CapturedCall | CapturedWeights, place: Place) -> None:
         """Record a complete attention of the module `place`."""
+        self.repeated.model = None
         if place.name not in self.chosen and self._shows_nothing(captured, place):
-            self._others[place.name] = self._others.get(place.name, 0) + 1
+            self.note_other(place)
             return
         if isinstance(captured, CapturedCall):
             captured = self.masks.with_mask(captured)
@@ -241,8 +244,13 @@ class Watcher:
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
+        alike = None
+        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
+            alike = Model(captured, sizes, type(place.module), self.texts.forwards)
         if place.name not in self.chosen:
-            self._others[place.name] = self._others.get(place.name, 0) + 1
+            self.note_other(place)
+            if alike is not None:
+                self.repeated.set_model(place, alike)
             return
         see = self.budget.fit(captured, place.name or "attention", place.module, sizes)
         name, generation = place.name or "attention", self._running_generation()
@@ -257,6 +265,7 @@ class Watcher:
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
+        waiting = len(self.trace.calls)
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
             fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
@@ -266,7 +275,15 @@ class Watcher:
             self.row_sums.add(len(self.trace), name, captured)
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
-        self.trace.append(record.changed(**fields))
+        record = record.changed(**fields)
+        if alike is not None and len(self.trace.calls) > waiting:
+            self.repeated.set_model(place, alike._replace(record=record, see=see))
+        self.trace.append(record)
+
+    def note_other(self, place: Place) -> None:
+        """Note a call of a module that is not chosen."""
+        self._observed.add(place.name)
+        self._others[place.name] = self._others.get(place.name, 0) + 1
 
     def _shows_nothing(self, captured: CapturedCall | CapturedWeights, place: Place) -> bool:
         """Whether a call shows nothing of its text that another layer has not shown: one of several causal layers."""

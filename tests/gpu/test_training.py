@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
 
+from regard.config import RecurrentConfig
+from regard.models import RecurrentModel
 from regard.recipes import Recipe, read_recipe
 from regard.recipes.running import train
 from regard.training.metrics import MetricsFile
@@ -73,6 +76,14 @@ def test_an_interrupted_run_continues(tmp_path: Path) -> None:
         train(recipe(capture="true"), data=None, out=tmp_path / "parts", device="cuda", listeners=[stop])
     parts = trained(tmp_path / "parts", capture="true")
     torch.testing.assert_close(torch.tensor(parts), torch.tensor(whole), rtol=0, atol=5e-4)
+
+
+@pytest.mark.parametrize("cell", ["elman", "lstm"])
+def test_a_recurrent_model_has_gradients_in_either_mode(cell: Literal["elman", "lstm"]) -> None:
+    """cuDNN computes none unless its `train` argument was true in the forward pass."""
+    model = RecurrentModel(RecurrentConfig(cell=cell, vocab_size=9, d_model=8, d_state=8)).cuda().eval()
+    model(torch.zeros(2, 5, dtype=torch.long, device="cuda")).sum().backward()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters())
 
 
 def test_a_step_that_is_not_finite_is_skipped() -> None:

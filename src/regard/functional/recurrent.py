@@ -49,7 +49,9 @@ def elman(
     if x.numel() == 0:
         return x.new_zeros((*x.shape[:-1], len(W_h)))
     weights = _kernel_weights(W_x, W_h, b_x, b_h)
-    output, _ = torch.rnn_tanh(_samples(x), _initial(h, x, W_h), weights, len(weights) == 4, 1, 0.0, False, False, True)
+    output, _ = torch.rnn_tanh(
+        _samples(x), _initial(h, x, W_h), weights, len(weights) == 4, 1, 0.0, _trains(), False, True
+    )
     return output.reshape(*x.shape[:-1], -1)
 
 
@@ -90,8 +92,13 @@ def lstm(
     if x.numel() == 0:
         return x.new_zeros((*x.shape[:-1], F)), LSTMState(*(each.reshape(*lead, F) for each in before))
     weights = _kernel_weights(W_x, W_h, b_x, b_h)
-    output, *last = torch.lstm(_samples(x), before, weights, len(weights) == 4, 1, 0.0, False, False, True)
+    output, *last = torch.lstm(_samples(x), before, weights, len(weights) == 4, 1, 0.0, _trains(), False, True)
     return output.reshape(*x.shape[:-1], F), LSTMState(*(each.reshape(*lead, F) for each in last))
+
+
+def _trains() -> bool:
+    """The `train` argument of the kernels, which changes nothing without dropout: cuDNN needs it for gradients."""
+    return torch.is_grad_enabled()
 
 
 def additive_scores(q: Tensor, k: Tensor, w: Tensor) -> Tensor:

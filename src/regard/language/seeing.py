@@ -10,10 +10,10 @@ from regard.axes import in_range
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY
-from regard.generation.beams import max_translation_length
+from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
-from regard.language.translating import search
+from regard.language.translating import find_beams
 from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
 from regard.masks import Mask
 from regard.records import Attend, Kind, See
@@ -176,12 +176,14 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
     bare = tokenizer.encode(text)
     source = model.special.around(bare)
     _check_length(model, len(source))
-    ended = True
+    ended, most = True, max_translation_length(source, model.config.max_len)
+    beams: list[Beam] = []
     if output is None:
-        written = search(model, [bare])[0]
+        beams = find_beams(model, bare)
+        written = beams[0].ids if beams else []
         output = tokenizer.decode(written)
         notes = input_notes(model, given, output)
-        ended = len(written) < max_translation_length(source, model.config.max_len)  # otherwise it was cut off
+        ended = len(written) < most  # otherwise it was cut off
     else:
         written = tokenizer.encode(output)
         _check_length(model, len(written) + 1)
@@ -189,8 +191,13 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
     assert model.special.start is not None  # checked by `load`
     ids = [model.special.start, *written]
     logits = _run(model, recorder, ids, source)
-    after = [*labels(model, written), tokenizer.pieces(model.special.ends[:1])[0] if ended else ""]
+    end = tokenizer.pieces(model.special.ends[:1])[0]
+    after = [*labels(model, written), end if ended else ""]
     trace = recorder.label(labels(model, ids), labels(model, source), after)
+    if beams:
+        trace.beams = tuple(
+            ((*labels(model, one.ids), *([end] if len(one.ids) < most else [])), one.score) for one in beams
+        )
     trace.texts, trace.candidates = (text, output), _candidates(model, logits)
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
     seen.notes, seen.ids = notes, (ids, source)
@@ -277,6 +284,13 @@ def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
     like = None if parameters is None else next(parameters())
     with one_blas_thread():  # for one sentence, several threads would wait longer than they work
         return model.model(*(convert_like(np.array([ids]), like) for ids in texts), attend=attend)
+
+
+def record_ids(model: "LanguageModel", ids: list[int]) -> Trace:
+    """The Trace of one run on ids, with exact weights."""
+    recorder = Recorder(See(qk=True))
+    _run(model, recorder, ids)
+    return recorder.trace
 
 
 def _check_length(model: "LanguageModel", found: int) -> None:

@@ -35,6 +35,7 @@ from regard.trace.compression import Packer
 from regard.trace.image_file import image_entry
 from regard.trace.mask_file import mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
+from regard.trace.written_file import beams_in, candidates_in, written_entry
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
@@ -63,6 +64,7 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     about |= {} if trace.texts is None else {"texts": list(trace.texts)}
     about |= {} if trace.opening is None else {"opening": list(trace.opening)}
+    about |= written_entry(trace)
     target = Path(path)
     extension_of(target, TRACE)
     check_target(target)
@@ -98,6 +100,7 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
             tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
             trace = Trace(records)
             trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
+            trace.candidates, trace.beams = candidates_in(tensors, about), beams_in(tensors, about)
             return trace
     except (OSError, SafetensorError, OverflowError, MemoryError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error

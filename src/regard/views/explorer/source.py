@@ -185,6 +185,13 @@ class TraceSource:
         record = self.whole(layer)
         return self.effects.of(record, in_range("head", head, record.shape[1]), edge).answer()
 
+    def head_effects(self, layer: int) -> list[float | None] | None:
+        """How far silencing each head of a record moves the next token; None without a model."""
+        if self.effects is None:
+            return None
+        record = self.whole(layer)
+        return [shown.rounded(self.effects.of(record, head, None).kl) for head in range(record.shape[1])]
+
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""
         record = self.records[layer]

@@ -1,8 +1,10 @@
 // A picture and the words around it: a word lights the patches by weight, a patch shows the words that attend to it.
 
 import { barList } from "./bars.js";
-import { create, isolated, translate } from "./dom.js";
+import { arrowsOf, clamp, create, isolated } from "./dom.js";
+import { times } from "./pooling.js";
 import { weightText } from "./scale.js";
+import { newest } from "./state.js";
 
 /** What is chosen: a word or a patch. @typedef {{word: number} | {patch: number}} Choice */
 
@@ -16,28 +18,26 @@ export function imagePanel(explorer) {
   let found = null;
   /** @type {Choice} */
   let chosen = { word: 0 };
-  let asked = 0;
-  const picture = create("img", { alt: "" }), light = create("canvas", { "aria-hidden": "true" }), mark = create("i", { class: "image-mark" });
-  const frame = create("div", { class: "image-frame", role: "application", tabindex: 0, "data-label": "image-keys", onkeydown: movePatch,
+  const latest = newest();
+  const picture = create("img", { alt: "" }), light = create("canvas", { "aria-hidden": "true" }), mark = create("i.image-mark");
+  const frame = create("div.image-frame", { role: "application", tabindex: 0, "data-label": "image-keys", onkeydown: movePatch,
     onpointermove: point }, picture, light, mark);
-  const words = create("p", { class: "image-words", onkeydown: moveWord }), caption = create("p", { class: "image-caption", role: "status" });
-  const list = create("div"), problem = create("p", { class: "problem", role: "status" });
-  const element = create("section", { class: "image-panel", hidden: true, "data-label": "image-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "image-title" })), create("p", { class: "hint", "data-text": "image-hint" }), problem,
-    create("div", { class: "image-columns" }, frame, create("div", {}, words, caption, list)));
+  const words = create("p.image-words", { onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
+  const list = create("div"), problem = create("p.problem", { role: "status" });
+  const element = create("section.image-panel", { hidden: true, "data-label": "image-title" },
+    create("header.panel-head", create("h2", { "data-text": "image-title" })), create("p.hint", { "data-text": "image-hint" }), problem,
+    create("div.image-columns", frame, create("div", words, caption, list)));
 
   const image = () => /** @type {NonNullable<Attention["image"]>} */ (explorer.record().image);
   const patches = () => image().grid[0] * image().grid[1];
 
-  async function ask() {
-    const mine = ++asked, { layer, head } = state.get(), { T, S } = explorer.record(), { first, side } = image(), n = patches();
-    const asQueries = side === "queries", length = asQueries ? S : T;
+  function ask() {
+    const { layer, head } = state.get(), { T, S } = explorer.record(), { first, side } = image(), n = patches();
+    const asQueries = side === "queries";
     /** @type {[number, number]} */
     const here = [first, first + n];
-    try {
-      const { about, arrays } = await explorer.source.rectangle({ layer, head, rows: asQueries ? here : [0, T], cols: asQueries ? [0, S] : here, most: [T, S] });
-      if (mine !== asked) return;
-      const outside = Array.from({ length }, (_, i) => i).filter((i) => side !== "both" || i < first || i >= first + n);
+    latest(explorer.source.rectangle({ layer, head, rows: asQueries ? here : [0, T], cols: asQueries ? [0, S] : here, most: [T, S] }), ({ about, arrays }) => {
+      const outside = times(asQueries ? S : T, (i) => i).filter((i) => side !== "both" || i < first || i >= first + n);
       const axes = explorer.axes(), axis = asQueries ? axes.key : axes.query, { high, wide } = about, C = Math.ceil((about.cols[1] - about.cols[0]) / wide);
       const cell = (/** @type {number} */ row, /** @type {number} */ col) =>
         arrays.cells[Math.floor((row - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;
@@ -46,15 +46,12 @@ export function imagePanel(explorer) {
       found = { weights, words: outside, names: outside.map((i) => axis.label(axis.unitOf(i))), exact: high * wide === 1 };
       problem.textContent = found.exact ? "" : say("image-pooled", { high, wide });
       const at = found.words.indexOf(state.get()[asQueries ? "key" : "query"] ?? -1);
-      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(Math.max(0, weights.indexOf(Math.max(...weights))) / n) };
+      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(weights.reduce((best, one, i) => (one > weights[best] ? i : best), 0) / n) };
       draw();
-    } catch (error) {
-      if (mine === asked) [found, problem.textContent] = [null, explorer.fail(error)];
-    }
+    }, (error) => { [found, problem.textContent] = [null, explorer.fail(error)]; });
   }
 
   function draw() {
-    translate(element, say);
     const { width, height, data, grid: [rows, cols], name } = image();
     if (picture.src !== data) picture.src = data;
     picture.alt = name;
@@ -63,8 +60,7 @@ export function imagePanel(explorer) {
     frame.style.setProperty("--down", String(rows));
     [light.width, light.height] = [cols, rows];
     if (!found) return;
-    words.replaceChildren(...found.names.map((word, i) => create("button", { type: "button", tabindex: -1, onclick: () => choose({ word: i }),
-      onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
+    words.replaceChildren(...found.names.map((word, i) => create("button", { tabindex: -1, onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
     choose(chosen);
   }
 
@@ -115,38 +111,29 @@ export function imagePanel(explorer) {
   /** @param {PointerEvent} event */
   function point(event) {
     const box = frame.getBoundingClientRect(), { grid: [rows, cols] } = image();
-    const place = (/** @type {number} */ share, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    const place = (/** @type {number} */ share, /** @type {number} */ count) => clamp(Math.floor(share * count), 0, count - 1);
     choose({ patch: place((event.clientY - box.top) / box.height, rows) * cols + place((event.clientX - box.left) / box.width, cols) });
   }
 
   /** @param {KeyboardEvent} event */
   function movePatch(event) {
-    const { grid: [rows, cols] } = image(), at = "patch" in chosen ? chosen.patch : Math.floor((rows * cols) / 2);
-    const [row, col] = [Math.floor(at / cols), at % cols];
-    const to = { ArrowUp: [row - 1, col], ArrowDown: [row + 1, col], ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1] }[event.key];
-    if (!to) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (to[0] >= 0 && to[0] < rows && to[1] >= 0 && to[1] < cols) choose({ patch: to[0] * cols + to[1] });
+    const { grid: [rows, cols] } = image(), at = "patch" in chosen ? chosen.patch : Math.floor((rows * cols) / 2), by = arrowsOf(event);
+    if (by) choose({ patch: clamp(Math.floor(at / cols) + by[0], 0, rows - 1) * cols + clamp((at % cols) + by[1], 0, cols - 1) });
   }
 
   /** @param {KeyboardEvent} event */
   function moveWord(event) {
-    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const buttons = /** @type {HTMLElement[]} */ ([...words.children]), next = buttons[buttons.findIndex((one) => one.matches(":focus")) + by];
-    next?.focus();
+    const by = arrowsOf(event), buttons = /** @type {HTMLElement[]} */ ([...words.children]);
+    if (by) buttons[clamp(buttons.indexOf(/** @type {HTMLElement} */ (event.target)) + by[0] + by[1], 0, buttons.length - 1)]?.focus();
   }
 
   return {
     element,
-    update(now, changed) {
+    update(now, has) {
       element.hidden = !explorer.record().image;
       if (element.hidden || now.depth !== "head") return;
-      if (["layer", "head", "lang", "depth"].some((name) => changed.has(name)) || !found) ask();
-      else if (changed.has("query") || changed.has("key")) {
+      if (has("layer", "head", "lang", "depth") || !found) ask();
+      else if (has("query", "key")) {
         const at = found.words.indexOf(now[image().side === "queries" ? "key" : "query"] ?? -1);
         if (at >= 0) choose({ word: at });
       }

@@ -38,6 +38,7 @@ MODULES = (
     "notebooks",
     "runs",
     "sandbox",
+    "surveys",
     "teaching",
     "text_files",
     "traces",

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, concatenated, is_integer
+from regard.arrays import Array, concatenated, is_integer, is_tensor
 from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights
@@ -271,6 +271,25 @@ class Record:
             heads = slice(None) if head is None else slice(head, head + 1)
             return self.map[:, heads, rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
+
+    def outputs(self, rows: slice | range | None = None) -> Array:
+        """The output of each head before the output projection, B H rows Ev: its exact weights times its values.
+
+        Needs `See(qk=True, v=True)`; NotKeptError with the fix where the values were not kept.
+        """
+        values = None if self.exact is None else self.exact.values
+        if self.exact is None or values is None:
+            raise NotKeptError("outputs-not-kept", name=self.name)
+        B, H, T, S = self.shape
+        rows = plain_slice(rows, T)
+        high = max(1, CHECK_MEMORY_FROM // max(1, B * H * S))
+        parts = []
+        for start in range(rows.start, max(rows.stop, rows.start + 1), high):
+            weights = self.exact.block(slice(start, min(rows.stop, start + high)), slice(0, S))
+            exact = values.to(weights.dtype) if is_tensor(values) else values.astype(weights.dtype)
+            grouped = weights.reshape(B, values.shape[1], -1, S)  # the heads of a group share its values
+            parts.append((grouped @ exact).reshape(B, H, -1, values.shape[-1]))
+        return parts[0] if len(parts) == 1 else concatenated(parts, axis=2)
 
     def _free_on_gpu(self) -> int | None:
         """Free memory of the GPU that this Record is on; None where it is not on a GPU."""

@@ -49,6 +49,7 @@ RANKS = {
     "evaluation": 5.5,
     "recipes": 6,
     "language": 6,
+    "surveys": 6.5,
     "views": 6,
     "course": 7,
     "server": 8,
@@ -110,6 +111,9 @@ DEFERRED_IMPORTS = {
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
     ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
+    ("regard.surveys.reading", "torch"),
+    ("regard.surveys.reading", "regard.capture"),
+    ("regard.surveys.running", "regard.training.ranks"),
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }

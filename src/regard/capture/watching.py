@@ -30,8 +30,10 @@ from regard.capture.module_names import (
     is_attention,
     running_generation,
 )
+from regard.capture.operators import is_plain_causal
 from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
+from regard.capture.repeated_calls import Model, RepeatedCalls
 from regard.capture.sliced_attention import Slices
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
@@ -97,7 +99,7 @@ class Watch:
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
-            self._listener = KernelCapture(self._mode, watcher.is_followed)
+            self._listener = KernelCapture(self._mode, watcher.is_followed, watcher.repeated)
             if watcher.needs_every_operator:
                 self._listener.enter()
             else:
@@ -117,6 +119,8 @@ class Watch:
             self._watcher.trace.drop_deferred()
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
+        self._mode = self._listener = None
+        vars(self._watcher).clear()  # its parts refer to each other, and would keep the records alive
 
     def _finish(self, mode: CaptureMode) -> None:
         """Compute what was deferred. The model has already run, so an error here becomes a warning."""
@@ -184,6 +188,7 @@ class Watcher:
         """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
+        self.repeated = RepeatedCalls(self)
 
     def running_module(self, likely: bool) -> str | None:
         """The chosen module that computes a softmax, if that may be attention: by its class, or if `likely`."""
@@ -234,6 +239,10 @@ class Watcher:
 
     def _add(self, captured: CapturedCall | CapturedWeights, place: Place) -> None:
         """Record a complete attention of the module `place`."""
+        self.repeated.model = None
+        if place.name not in self.chosen and self._shows_nothing(captured, place):
+            self.note_other(place)
+            return
         if isinstance(captured, CapturedCall):
             captured = self.masks.with_mask(captured)
         else:
@@ -247,8 +256,13 @@ class Watcher:
         tokens = self.texts.of_call(place, kind, captured, sizes)
         images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
+        alike = None
+        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
+            alike = Model(captured, sizes, type(place.module), self.texts.forwards)
         if place.name not in self.chosen:
-            self._others[place.name] = self._others.get(place.name, 0) + 1
+            self.note_other(place)
+            if alike is not None:
+                self.repeated.set_model(place, alike)
             return
         see = self.budget.fit(captured, place.name or "attention", place.module, sizes)
         name, generation = place.name or "attention", self._running_generation()
@@ -264,6 +278,7 @@ class Watcher:
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
+        waiting = len(self.trace.calls)
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
             fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
@@ -273,7 +288,20 @@ class Watcher:
             self.row_sums.add(len(self.trace), name, captured)
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
-        self.trace.append(record.changed(**fields))
+        record = record.changed(**fields)
+        if alike is not None and len(self.trace.calls) > waiting:
+            self.repeated.set_model(place, alike._replace(record=record, see=see))
+        self.trace.append(record)
+
+    def note_other(self, place: Place) -> None:
+        """Note a call of a module that is not chosen."""
+        self._observed.add(place.name)
+        self._others[place.name] = self._others.get(place.name, 0) + 1
+
+    def _shows_nothing(self, captured: CapturedCall | CapturedWeights, place: Place) -> bool:
+        """Whether a call shows nothing of its text that another layer has not shown: one of several causal layers."""
+        is_causal = isinstance(captured, CapturedCall) and is_plain_causal(captured)
+        return is_causal and self.texts.has_leader("decoder", besides=place.name)
 
     def _running_generation(self) -> Generation:
         """Whether the model generates text, looked up once for each of its forwards."""
@@ -300,8 +328,7 @@ class Watcher:
             return record_of_call(captured, place.module, see, padding)
         if continues or (kind != "encoder" and is_generating):
             return self._generated(captured, place, kind, step, see, padding)
-        calls = self.trace.calls
-        if padding is None and isinstance(captured, CapturedCall) and calls.defer(captured, see, len(self.trace)):
+        if padding is None and isinstance(captured, CapturedCall) and self.trace.defer_call(captured, see):
             return Record(shape=sizes)
         return record_of_call(captured, place.module, see, padding)
 

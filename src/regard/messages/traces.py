@@ -457,4 +457,8 @@ MESSAGES: dict[str, Message] = {
     ),
     "compare-side-0": Message(en="first", zh="第一个"),
     "compare-side-1": Message(en="second", zh="第二个"),
+    "outputs-not-kept": Message(
+        en="{name} kept no values, so the outputs of its heads are unknown; record with see=See(qk=True, v=True)",
+        zh="{name} 没有保留值，因此无法得知各头的输出；记录时请使用 see=See(qk=True, v=True)",
+    ),
 }

@@ -13,25 +13,48 @@ from transformers import AutoConfig
 from regard.checkpoints import read_model
 from regard.models import Transformer
 
-TOP = {"architectures": ["X"], "torch_dtype": "float16", "transformers_version": "4.40.0", "use_cache": True}
-SMALL = {"hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 40}
-GROUPED = SMALL | {"num_key_value_heads": 2, "hidden_act": "silu", "initializer_range": 0.02, "rms_norm_eps": 1e-5}
-ENDS = {"bos_token_id": 1, "eos_token_id": 2, "vocab_size": 33, "tie_word_embeddings": False}
-LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "rope_type": "llama3"}
+TOP: dict[str, Any] = {
+    "architectures": ["X"],
+    "torch_dtype": "float16",
+    "transformers_version": "4.40.0",
+    "use_cache": True,
+}
+SMALL: dict[str, Any] = {"hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 40}
+GROUPED: dict[str, Any] = SMALL | {
+    "num_key_value_heads": 2,
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "rms_norm_eps": 1e-5,
+}
+ENDS: dict[str, Any] = {"bos_token_id": 1, "eos_token_id": 2, "vocab_size": 33, "tie_word_embeddings": False}
+LLAMA3: dict[str, Any] = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "rope_type": "llama3"}
 LLAMA3 |= {"original_max_position_embeddings": 8192}
-BERT = SMALL | {"attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1}
+BERT: dict[str, Any] = SMALL | {"attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1}
 BERT |= {"initializer_range": 0.02, "layer_norm_eps": 1e-12, "max_position_embeddings": 40, "type_vocab_size": 2}
 BERT |= {"vocab_size": 37}
-GEMMA = {"attention_bias": False, "attention_dropout": 0.0, "head_dim": 8, "rope_theta": 10000.0, "vocab_size": 33}
+GEMMA: dict[str, Any] = {
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "head_dim": 8,
+    "rope_theta": 10000.0,
+    "vocab_size": 33,
+}
 GEMMA |= {"max_position_embeddings": 64, "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0}
-SUMMARY = {"summary_activation": None, "summary_first_dropout": 0.1, "summary_proj_to_labels": True}
+SUMMARY: dict[str, Any] = {"summary_activation": None, "summary_first_dropout": 0.1, "summary_proj_to_labels": True}
 SUMMARY |= {"summary_type": "cls_index", "summary_use_proj": True}
-SEQ = {"is_encoder_decoder": True, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "d_model": 24}
+SEQ: dict[str, Any] = {"is_encoder_decoder": True, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "d_model": 24}
 SEQ |= {"encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
 SEQ |= {"encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "max_position_embeddings": 64, "num_hidden_layers": 2}
 SEQ |= {"attention_dropout": 0.0, "activation_dropout": 0.0, "dropout": 0.1, "init_std": 0.02, "vocab_size": 36}
 SEQ |= {"num_beams": 4, "classifier_dropout": 0.0, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
-T5 = {"is_encoder_decoder": True, "d_ff": 40, "d_kv": 6, "d_model": 24, "dropout_rate": 0.1, "num_heads": 4}
+T5: dict[str, Any] = {
+    "is_encoder_decoder": True,
+    "d_ff": 40,
+    "d_kv": 6,
+    "d_model": 24,
+    "dropout_rate": 0.1,
+    "num_heads": 4,
+}
 T5 |= {"num_layers": 2, "relative_attention_num_buckets": 32, "layer_norm_epsilon": 1e-6, "vocab_size": 35}
 T5 |= {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "output_past": True, "n_positions": 512}
 T5 |= {"initializer_factor": 1.0, "model_type": "t5"}
@@ -132,7 +155,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore")  # of Hugging Face, about sizes this small
 @pytest.mark.parametrize("name", CONFIGS)
 def test_it_is_read(name: str, tmp_path: Path) -> None:
-    given = TOP | CONFIGS[name]
+    given: dict[str, Any] = TOP | CONFIGS[name]
     settings = AutoConfig.for_model(**given)
     settings._attn_implementation = "eager"
     theirs = MODELS[given["model_type"]](settings).eval()

@@ -22,6 +22,7 @@ MODULES = (
     "attention",
     "building",
     "capture",
+    "editing",
     "certificate",
     "commands",
     "diagnoses",

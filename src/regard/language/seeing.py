@@ -124,7 +124,8 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
     assert rows.query_tokens is not None
     written = () if rows.written is None else rows.written[0]
     before, after = (
-        _log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, Silenced(module, head))
+        _log_probabilities(run_model(model, attend, *seen.ids))[0]
+        for attend in (attend_in_model, Silenced(module, head))
     )
     found = []
     for row, token in enumerate(written):
@@ -147,7 +148,7 @@ def move_prediction(
     if edge is not None:
         edge = in_range("query", edge[0], record.shape[2]), in_range("key", edge[1], record.shape[3])
         edited = CutEdge(record.name, head, edge)
-    before, after = (_log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, edited))
+    before, after = (_log_probabilities(run_model(model, attend, *seen.ids))[0] for attend in (attend_in_model, edited))
     row = len(before) - 1
     if edge is not None and record.kind != "encoder":
         row = edge[0]
@@ -190,7 +191,7 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
         notes = input_notes(model, given, None)
     assert model.special.start is not None  # checked by `load`
     ids = [model.special.start, *written]
-    logits = _run(model, recorder, ids, source)
+    logits = run_model(model, recorder, ids, source)
     end = tokenizer.pieces(model.special.ends[:1])[0]
     after = [*labels(model, written), end if ended else ""]
     trace = recorder.label(labels(model, ids), labels(model, source), after)
@@ -224,7 +225,7 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
         written = tokenizer.encode(output)
         check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
     ids = [*before, *written]
-    logits = _run(model, recorder, ids)
+    logits = run_model(model, recorder, ids)
     # In the prompt only the last query writes a token: the others are followed by given ones.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
@@ -243,7 +244,7 @@ def _encoding(model: "LanguageModel", text: str, output: str | None, recorder: R
     if not ids:
         raise ArgumentError("translate-empty")
     _check_length(model, len(ids))
-    _run(model, recorder, ids)
+    run_model(model, recorder, ids)
     trace = recorder.label(labels(model, ids))
     seen = Seen(text, "", trace)
     seen.ids = (ids,)
@@ -259,7 +260,7 @@ def _with_opening(model: "LanguageModel", trace: Trace, *texts: list[int]) -> Tr
         layer, head = named
         trace.opening = (records[layer].name, head)
     elif "cross" not in kinds and all(record.has_weights for record in records):
-        trace.opening = most_effective_head(records, lambda attend: _run(model, attend, *texts))
+        trace.opening = most_effective_head(records, lambda attend: run_model(model, attend, *texts))
     return trace
 
 
@@ -278,7 +279,7 @@ def labels(model: "LanguageModel", ids: list[int]) -> list[str]:
     return [piece.lstrip(" ") or piece for piece in model.tokenizer.pieces(ids)]
 
 
-def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
+def run_model(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
     """The logits of ids, and of a source if there is one, each a batch of one in the model's array type."""
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
@@ -289,7 +290,7 @@ def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
 def record_ids(model: "LanguageModel", ids: list[int]) -> Trace:
     """The Trace of one run on ids, with exact weights."""
     recorder = Recorder(See(qk=True))
-    _run(model, recorder, ids)
+    run_model(model, recorder, ids)
     return recorder.trace
 
 

@@ -2,7 +2,8 @@
 
 A record of 131,072 tokens and 12 heads of width 64, float32: the overview, zoom steps to regions of 4,096 × 4,096
 tokens as 512 × 512 cells, and the round trip of one head through the widget's messages, without the network. With
---notebook: the same round trip in a real JupyterLab, from the browser's request to its answer, for 512 tokens.
+--notebook: the same round trip in a real JupyterLab, from the browser's request to its answer, for 512 tokens. With
+--browser: the page of 12 × 12 heads and 512 tokens in Chromium (`explorer_page`).
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.commit import commit
+from benchmarks.explorer_page import in_browser
 from benchmarks.machine import machine
 from regard.attention_call import WeightsFromQK
 from regard.kernels.blocked import rectangle
@@ -135,7 +137,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=TOKENS)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--notebook", action="store_true", help="also the round trip in a real JupyterLab")
+    parser.add_argument("--browser", action="store_true", help="measure a page in Chromium instead")
     options = parser.parse_args()
+    if options.browser:
+        for name, value in in_browser().items():
+            print(f"{name:44} {value:8}")
+        return
     found = measured(options.tokens)
     if options.notebook:
         found["one head in JupyterLab"] = in_notebook()

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from explorer_examples import EVERYTHING, with_effects
+from explorer_examples import EVERYTHING, WORDS, with_effects
 from explorer_pages import MadeUp, browser_page, open_explorer
+from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
 from regard.views.explorer.source import TraceSource
@@ -64,3 +65,20 @@ def test_weights_times_norms_are_listed_where_norms_are_known(chromium: Browser)
         open_explorer(page, made_up, depth="head", query=2, key=0)
         rows = [text.split() for text in page.locator(f"{PANEL} .effect-norms li").all_inner_texts()]
         assert rows == [["sat", "0.800"], ["cat", "0.300"], ["the", "0.0500"]]
+
+
+def test_the_model_shows_and_sorts_the_effect_of_every_head(chromium: Browser) -> None:
+    kl = [0.02, 0.5, 0.1]
+
+    def effect(request: dict[str, Any]) -> Answer:
+        return Answer({"before": [], "after": [], "kl": kl[request["silence"]["head"]], "position": 2})
+
+    trace = Trace.from_weights(np.stack([np.asarray(TRACE[0].weights())[0, 0]] * 3), WORDS)
+    made_up = MadeUp(trace, record={"can": EVERYTHING}, requests={"effect": effect})
+    with browser_page(chromium) as page:
+        open_explorer(page, made_up, depth="model", show="effect", sort="measure")
+        page.wait_for_function("document.querySelector('.tile .value').textContent === '0.50'")
+        assert page.locator(".tile .value").all_inner_texts() == ["0.50", "0.10", "0.02"]
+        assert [request for ask, request in made_up.asked if ask == "effect"] == [
+            {"silence": {"layer": 0, "head": head}} for head in range(3)
+        ]

@@ -47,7 +47,7 @@ SCENES: dict[Callable[[], MadeUp], dict[str, tuple[dict[str, Any], Act | None]]]
         "help": (HEAD | {"view": "map"}, lambda page: page.locator(".actions .plain").last.click()),
     },
     examples.hand_made: {"numbers": ({"depth": "numbers", "query": 2, "numbersStep": 9}, None)},
-    examples.translation: {"generation": (HEAD | {"written": 2}, None)},
+    examples.translation: {"generation": (HEAD | {"view": "generation", "written": 2}, None)},
     examples.picture: {"image": (HEAD | {"query": 1}, None)},
     examples.pooled: {"long": (HEAD, None)},
     examples.compared: {"traces": (HEAD | {"view": "compare"}, None)},

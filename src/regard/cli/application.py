@@ -19,6 +19,7 @@ from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_commands import film, plot
 from regard.cli.see_command import see
 from regard.cli.streams import put
+from regard.cli.survey_command import survey
 from regard.cli.text_commands import generate, translate
 from regard.cli.train_command import train
 from regard.errors import ArgumentError, FileError, UnknownNameError
@@ -69,7 +70,7 @@ class Group(TyperGroup):
 @cache
 def application() -> Any:
     """The root command, built once."""
-    language = (see, heads, translate, generate, chat)
+    language = (see, heads, survey, translate, generate, chat)
     commands = (*language, explain, train, evaluate, plot, film, convert, pull, doctor)
     app = _group("help-regard", _root, {command.__name__: command for command in commands})
     app.add_typer(_group("help-learn", learn, COMMANDS, path="learn-"), name="learn")

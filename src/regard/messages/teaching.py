@@ -111,9 +111,7 @@ MESSAGES: dict[str, Message] = {
     "verify-example": Message(
         en="the examples of the task are right ({language})", zh="题目里的例子正确（{language}）"
     ),
-    "verify-stub": Message(
-        en="stub.py fails, as a file that nobody has worked on", zh="stub.py 不通过，并识别为尚未作答"
-    ),
+    "verify-stub": Message(en="stub.py fails, as a file without an answer", zh="stub.py 不通过，并识别为尚未作答"),
     "verify-slip": Message(
         en="mistake {place}, {id}: fails with its own diagnosis", zh="错误 {place}，{id}：不通过，诊断正确"
     ),

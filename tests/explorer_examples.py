@@ -86,9 +86,11 @@ def picture() -> MadeUp:
         cells = READ[top:bottom, left:right].astype(np.float32)
         return Answer(about, {"cells": cells, "attending": np.ones(bottom - top, np.int32)})
 
-    image = {"width": 90, "height": 60, "data": png(90, 60), "grid": list(GRID), "first": 0, "side": "keys"}
-    record = {"can": EVERYTHING, "image": image | {"name": "a tree and the sun"}}
-    return MadeUp(trace, record=record, requests={"rectangle": rectangle})
+    image: dict[str, Any] = {"picture": 0, "grid": list(GRID), "first": 0, "positions": None, "side": "keys"}
+    image |= {"name": "a tree and the sun", "title": {"en": "", "zh": ""}, "extra": []}
+    pictures = [{"width": 90, "height": 60, "data": png(90, 60)}]
+    record = {"can": EVERYTHING, "images": [image]}
+    return MadeUp(trace, overview={"pictures": pictures}, record=record, requests={"rectangle": rectangle})
 
 
 def png(width: int, height: int) -> str:

@@ -180,6 +180,7 @@ ANSWERS = [
     "",
     "record-unknown",
     "weights-not-kept",
+    "image-none",
     "edit-head-range",
     "edit-edge-missed",
     "monitor-log",

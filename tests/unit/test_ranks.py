@@ -24,7 +24,7 @@ RANKS = {
     "exact_weights": 1.1,  # of masks
     "statistics_table": 1,
     "records": 1.2,
-    "images": 0.3,
+    "images": 0.5,
     "patterns": 1,
     "projections": 1,
     "number_checks": 0.3,
@@ -92,6 +92,7 @@ DEFERRED_IMPORTS = {
     ("regard.trace.trace", "regard.views.explorer.page"),
     ("regard.trace.trace", "regard.views.explorer.notebook"),
     ("regard.trace.trace", "regard.capture.relevance"),
+    ("regard.trace.trace", "regard.views.image_attention"),
     ("regard.trace.comparison", "regard.views.tables"),
     ("regard.trace.comparison", "regard.views.explorer.compared"),
     ("regard.hand_calculation.steps", "regard.views.explorer.calculated"),

@@ -18,6 +18,7 @@ from regard.capture.budget import Budget, FourSizes
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.image_tracking import ImageTracker
 from regard.capture.kernel_capture import KernelCapture
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
@@ -45,7 +46,12 @@ from regard.trace import Trace
 
 
 def watch(
-    model: nn.Module, tokenizer: Any = None, see: See | None = None, layers: Any = None, budget: Any = None
+    model: nn.Module,
+    tokenizer: Any = None,
+    see: See | None = None,
+    layers: Any = None,
+    budget: Any = None,
+    images: Any = None,
 ) -> "Watch":
     """Record everything that the attention of `model` computes inside the block, in call order, by module name.
 
@@ -53,6 +59,8 @@ def watch(
     see         what each Record holds
     layers      only these modules: names, ends of names, patterns, or layer numbers, -1 for the last; [] for none
     budget      the number of bytes that the Trace may use
+    images      the picture that a vision model reads (an array, a picture of Pillow, a path), a grid such as (14, 14),
+                a pair (picture, grid), or a list of these; needed only where the model's inputs do not tell
 
     Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in
     their last bits. Only the thread that opens the block is watched. Invalid arguments raise when `watch` is called.
@@ -65,7 +73,7 @@ def watch(
     >>> trace[0].shape
     (1, 2, 3, 3)
     """
-    return Watch(Watcher(model, tokenizer, see, layers, budget))
+    return Watch(Watcher(model, tokenizer, see, layers, budget, images))
 
 
 class Watch:
@@ -141,7 +149,9 @@ class Watch:
 class Watcher:
     """The state of one watch, and its Trace."""
 
-    def __init__(self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None) -> None:
+    def __init__(
+        self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None, images: Any = None
+    ) -> None:
         _check(model, see)
         self.trace = WatchedTrace()
         self.see = See() if see is None else see
@@ -154,6 +164,7 @@ class Watcher:
         self.order = CompiledOrder(self.names)
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
+        self.images = ImageTracker(model, self.names, images, tokenizer)
         modules = [place.module for place in self.names.places]
         self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), modules)
         self.paddings = PaddingTracker()
@@ -243,6 +254,7 @@ class Watcher:
         sizes = sizes_of(captured, place.module)
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
+        images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
         alike = None
         if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
@@ -262,6 +274,7 @@ class Watcher:
             "query_tokens": tokens.query_tokens,
             "key_tokens": tokens.key_tokens,
             "written": tokens.written,
+            "images": images,
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
@@ -372,6 +385,7 @@ class Watcher:
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
             say("watch-no-words", reason=self._speller.error) if self._speller.error else None,
+            self.images.warning(),
             say("watch-tables") if self.texts.guessed and self._speller.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),
             say("watch-lost", names=Listed.few(lost_names, 3)) if lost_names else None,

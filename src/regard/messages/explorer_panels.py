@@ -198,6 +198,14 @@ MESSAGES: dict[str, Message] = {
     "explorer-image-word": Message(
         en="“{word}” gives {share} % of its attention to the picture.", zh="“{word}”把 {share}% 的注意力给了这幅图像。"
     ),
+    "explorer-image-patch-gives": Message(
+        en="The patch in row {row}, column {col} gives {share} % of its attention to the picture.",
+        zh="第 {row} 行第 {col} 列的图块把 {share}% 的注意力给了图像。",
+    ),
+    "explorer-image-sinks": Message(
+        en="{share} % are on sinks (×: {count} patches that nearly every query attends to).",
+        zh="其中 {share}% 落在注意力汇上（×：{count} 个几乎所有查询都关注的图块）。",
+    ),
     "explorer-image-patch": Message(
         en="Words that look at row {row}, column {col} of the picture", zh="看图像第 {row} 行第 {col} 列的词"
     ),

@@ -357,6 +357,35 @@ class Trace:
         assert figure is not None
         return figure
 
+    def image(
+        self,
+        query: Any = None,
+        *,
+        layer: int | str | None = None,
+        head: int | Literal["mean"] | None = None,
+        sample: int = 0,
+        image: int | None = None,
+        vmax: float | None = None,
+        cmap: Any = None,
+        lang: Language | None = None,
+    ) -> "Figure":
+        """Lay the attention of a query over the pictures that the model read, with matplotlib; returns the Figure.
+
+        query   a word, its last occurrence; "[CLS]"; the row and column of a patch, from (0, 0) on; a position. Without
+                it the class token, the last token of a text, or the mean of all queries
+        layer   a record by number or name; "rollout" for all layers multiplied; by default the last one with a picture
+        head    the number of a head; by default the mean of all
+        image   the number of a picture, from 0 on; by default all, with their crops and frames
+
+            trace.image("dog", layer=20).savefig("dog.png")
+
+        Weights are exact: a text of more tokens than `See(map=…)` needs `See(qk=True)`. Where the patches are the
+        queries and the words the keys, as in a diffusion model, it shows how much each patch attends to the word.
+        """
+        from regard.views.image_attention import plot_image
+
+        return plot_image(self, query, layer, head, sample, image, vmax=vmax, cmap=cmap, lang=lang)
+
     def html(
         self,
         path: str | os.PathLike[str],

@@ -300,8 +300,8 @@ def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_newer_version_asks_to_upgrade(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 7; this one reads up to 6.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=7)))
+    with pytest.raises(FileError, match=r"version 8; this one reads up to 7.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=8)))
 
 
 def test_file_of_version_3_is_read() -> None:

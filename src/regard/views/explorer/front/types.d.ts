@@ -68,17 +68,26 @@ interface Attention {
     entropy: number[]; sink: number[]; distance: number[]; effect: (number | null)[] | null; pattern: string[]; score: number[];
   };
   can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean };
-  image: null | {
-    width: number; height: number; data: string; grid: [number, number]; first: number;
-    side: "keys" | "queries" | "both"; name: string;
-  };
+  images: PatchedImage[];
   part: null | { top: number; left: number; T: number; S: number };
   step: number | null;
   beam: number | null;
   rest?: string;
 }
 
+interface PatchedImage {
+  picture: number | null;
+  grid: [number, number];
+  first: number;
+  positions: number[] | null;
+  side: "keys" | "queries" | "both";
+  name: string;
+  title: BothLanguages;
+  extra: string[];
+}
+
 interface Overview {
+  pictures: { width: number; height: number; data: string }[];
   version: number;
   lang: Language;
   words: Record<Language, Record<string, string>>;

@@ -156,7 +156,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-largest": Message(en="Largest differences", zh="差别最大的地方"),
     "explorer-compare-sizes": Message(
         en="These two maps have different sizes, so they are shown side by side and not subtracted.",
-        zh="两张图的大小不同，因此只并排显示，不作差。",
+        zh="两张图的大小不同，因此只并排显示，不计算差值。",
     ),
     # --- generation ---
     "explorer-effect-measuring": Message(

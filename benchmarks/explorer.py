@@ -1,19 +1,25 @@
 """python -m benchmarks.explorer: how fast the explorer's source answers, measured in one run.
 
 A record of 131,072 tokens and 12 heads of width 64, float32: the overview, zoom steps to regions of 4,096 × 4,096
-tokens as 512 × 512 cells, and the round trip of one head through the widget's messages, without the network.
+tokens as 512 × 512 cells, and the round trip of one head through the widget's messages, without the network. With
+--notebook: the same round trip in a real JupyterLab, from the browser's request to its answer, for 512 tokens. With
+--browser: the page of 12 × 12 heads and 512 tokens in Chromium (`explorer_page`).
 """
 
 import argparse
 import json
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.commit import commit
+from benchmarks.explorer_page import in_browser
 from benchmarks.machine import machine
 from regard.attention_call import WeightsFromQK
 from regard.kernels.blocked import rectangle
@@ -75,12 +81,71 @@ def measured(tokens: int = TOKENS) -> dict[str, Any]:
     return found
 
 
+CELL = """import numpy as np
+from regard import Trace
+found = [Trace.from_weights(np.random.default_rng(i).dirichlet(np.ones(512), (12, 512))) for i in range(12)]
+Trace([record for trace in found for record in trace]).widget(lang="en")"""
+TIMED = """
+let start = null;
+const { send } = WebSocket.prototype;
+const text = (data) => typeof data === "string" ? data : new TextDecoder("latin1").decode(data);
+window.trips = [];
+WebSocket.prototype.send = function (data) {
+  if (!this.timed) this.addEventListener("message", ({ data }) => {
+    if (start === null || !text(data).includes('"about"')) return;
+    window.trips.push(performance.now() - start);
+    start = null;
+  });
+  this.timed = true;
+  if (text(data).includes('"ask":"head"')) start = performance.now();
+  return send.call(this, data);
+};"""
+KERNEL_IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+
+
+def in_notebook(heads: int = 11) -> dict[str, float]:
+    """Milliseconds of the round trip of one head in JupyterLab, timed in the browser at its socket."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the servers that the tests start
+    from browsing import browser
+    from notebook_hosts import jupyter, write_notebook
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "notebooks"
+        folder.mkdir()
+        write_notebook(folder / "n.ipynb", [CELL])
+        with jupyter(folder, "lab") as host, browser() as chromium:
+            context = chromium.new_context(viewport={"width": 1400, "height": 2000})
+            host.sign_in(context)
+            page = context.new_page()
+            page.add_init_script(TIMED)
+            page.goto(f"{host.url}/lab/tree/n.ipynb")
+            page.wait_for_function(KERNEL_IDLE, timeout=60_000)
+            page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+            page.locator(".regard-explorer .map").wait_for(timeout=60_000)
+            page.wait_for_function("window.trips.length")
+            page.locator(".regard-explorer .map").focus()
+            for done in range(2, heads + 1):
+                page.keyboard.press("]")
+                page.wait_for_function(f"window.trips.length >= {done}")
+            times = page.evaluate("window.trips")[1:]
+            context.close()
+    return {"median": round(float(np.median(times)), 1), "slowest": round(max(times), 1)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__)
     parser.add_argument("--tokens", type=int, default=TOKENS)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--notebook", action="store_true", help="also the round trip in a real JupyterLab")
+    parser.add_argument("--browser", action="store_true", help="measure a page in Chromium instead")
     options = parser.parse_args()
+    if options.browser:
+        for name, value in in_browser().items():
+            print(f"{name:44} {value:8}")
+        return
     found = measured(options.tokens)
+    if options.notebook:
+        found["one head in JupyterLab"] = in_notebook()
     if options.json:
         print(json.dumps({"commit": commit(), "machine": machine(), "tokens": options.tokens, "ms": found}, indent=2))
         return

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from explorer_pages import MadeUp, explain_answer
-from regard import Trace
+from regard import Record, Trace
 from regard.hand_calculation.calculation import Calculation, calculate
 from regard.views.explorer.answers import Answer
+from regard.views.explorer.compared import ComparisonSource
 
 EVERYTHING = {"rectangle": "exact", "explain": "full", "effect": True}
 WORDS = ["the", "cat", "sat"]
@@ -85,9 +86,11 @@ def picture() -> MadeUp:
         cells = READ[top:bottom, left:right].astype(np.float32)
         return Answer(about, {"cells": cells, "attending": np.ones(bottom - top, np.int32)})
 
-    image = {"width": 90, "height": 60, "data": png(90, 60), "grid": list(GRID), "first": 0, "side": "keys"}
-    record = {"can": EVERYTHING, "image": image | {"name": "a tree and the sun"}}
-    return MadeUp(trace, record=record, requests={"rectangle": rectangle})
+    image: dict[str, Any] = {"picture": 0, "grid": list(GRID), "first": 0, "positions": None, "side": "keys"}
+    image |= {"name": "a tree and the sun", "title": {"en": "", "zh": ""}, "extra": []}
+    pictures = [{"width": 90, "height": 60, "data": png(90, 60)}]
+    record = {"can": EVERYTHING, "images": [image]}
+    return MadeUp(trace, overview={"pictures": pictures}, record=record, requests={"rectangle": rectangle})
 
 
 def png(width: int, height: int) -> str:
@@ -103,3 +106,61 @@ def png(width: int, height: int) -> str:
     return (
         "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + body + chunk(b"IEND", b"")).decode()
     )
+
+
+def patterned() -> MadeUp:
+    """Three layers of four heads over a sentence, each with a pattern: previous token, first token, same word, near."""
+    words = "the cat saw the dog and the cat ran away".split()  # noqa: SIM905
+    n, draw = len(words), np.random.default_rng(0)
+    at = np.arange(n)
+    before = np.array([[j > 0 and words[j - 1] == words[i] for j in range(n)] for i in range(n)])
+    scores = [
+        6.0 * (at[:, None] - 1 == at),  # the token before
+        5.0 * (at == 0)[None, :] + np.zeros((n, 1)),  # the first token
+        6.0 * before,  # what followed the same word
+        -0.7 * np.abs(at[:, None] - at),  # near tokens
+    ]
+    found: list[Record] = []
+    for layer in range(3):
+        noisy = np.stack([one / (1 + layer) + draw.normal(size=(n, n)) * 0.4 * layer for one in scores])
+        powers = np.where(np.tri(n, dtype=bool), np.exp(noisy), 0)
+        weights = powers / powers.sum(-1, keepdims=True)
+        found += Trace.from_weights(weights, words, name=f"h.{layer}.attn", kind="decoder")
+    return MadeUp(Trace(found))
+
+
+def pooled() -> MadeUp:
+    """A map of a long text: one cell is many tokens."""
+    at = np.arange(64)
+    powers = np.exp(-np.abs(at[:, None] - at) / 6) + 0.3 * (at % 16 == 3)
+    powers = np.where(np.tri(64, dtype=bool), powers, 0)
+    cells = (powers / powers.sum(-1, keepdims=True))[None, None]
+    record = Record(shape=(1, 1, 32768, 32768), map=cells, name="h.0.attn", kind="decoder")
+    return MadeUp(Trace([record]))
+
+
+def compared() -> MadeUp:
+    """Two traces side by side: a head that attends to the word before, and one that does so less."""
+    first = patterned().trace
+    second = Trace.from_weights(np.asarray(first[2].weights())[0], first[0].key_tokens[0], name="h.0.attn")  # type: ignore[index]
+    source = ComparisonSource(Trace([first[0]]).compare(second))
+    about = source.overview().about["compare"]
+    requests = {"compare": lambda request: source.compare(**request)}
+    return MadeUp(Trace([first[0]]), overview={"compare": about}, requests=requests)
+
+
+def with_effects() -> MadeUp:
+    """A head whose effect on the next token is known."""
+    weights = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.3, 0.2]])
+
+    def effect(request: dict[str, Any]) -> Answer:
+        before, after = [["mat", 0.52], ["bed", 0.08]], [["bed", 0.38], ["mat", 0.22], ["sofa", 0.05]]
+        return Answer({"before": before, "after": after, "kl": 0.312, "position": 2})
+
+    trace = Trace.from_weights(weights[None], WORDS)
+    return MadeUp(trace, record={"can": EVERYTHING}, requests={"effect": effect})
+
+
+def from_the_future() -> MadeUp:
+    """A file that a later version wrote."""
+    return MadeUp(patterned().trace, overview={"version": 99})

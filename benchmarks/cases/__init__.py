@@ -1,6 +1,6 @@
 """The benchmark cases: operations, shapes and bounds. Baselines are imported, not rewritten."""
 
-from benchmarks.cases import attention, bundled, gpu, learning, models, monitor, training, watch
+from benchmarks.cases import attention, bundled, gpu, learning, models, monitor, survey, training, watch
 from benchmarks.cases.case import Case
 
 CASES = {
@@ -12,6 +12,7 @@ CASES = {
         *training.CASES,
         *watch.CASES,
         *monitor.CASES,
+        *survey.CASES,
         *learning.CASES,
         *gpu.CASES,
     )

@@ -24,6 +24,7 @@ _MODULES = {
     "monitor": "regard.capture",
     "patterns": "regard.patterns",
     "read_trace": "regard.trace",
+    "survey": "regard.surveys",
     "watch": "regard.capture",
     "RegardError": "regard.errors",
 }
@@ -44,6 +45,7 @@ __all__ = [
     "monitor",
     "patterns",
     "read_trace",
+    "survey",
     "watch",
 ]
 
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from regard.language import load
     from regard.masks import Mask
     from regard.records import Record, See
+    from regard.surveys import survey
     from regard.trace import Trace, read_trace
 
 

@@ -113,6 +113,10 @@ class WeightsFromQK(ExactWeights):
         return tuple(array for array in (self.q, self.k, self.lse, self.bias, self.v) if array is not None)
 
     @property
+    def values(self) -> Array | None:
+        return self.v
+
+    @property
     def known_mask(self) -> KnownMask | None:
         return None if self.bias is not None else KnownMask(self.mask, self.lead, self.q)
 

@@ -1,4 +1,4 @@
-"""ExactWeights: the exact weights of one attention call, of which any rectangle is computed on request.
+"""ExactWeights: the interface for the exact weights of one attention call, of which any rectangle is computed.
 
 `WeightsArray` holds them. Other kinds are beside the code that makes them: from q, k and the LSE (`attention_call`), a
 decoding step, several calls stitched together, the mean of heads, weights times the norms of values.
@@ -52,6 +52,11 @@ class ExactWeights(ABC):
         return ()
 
     @property
+    def values(self) -> Array | None:
+        """B G S Ev, the values that the weights are multiplied with; None where they were not kept."""
+        return None
+
+    @property
     def known_mask(self) -> KnownMask | None:
         """The mask of the call; None where it is unknown, or where a bias may mask keys too."""
         return None
@@ -64,6 +69,7 @@ class WeightsArray(ExactWeights):
     weights: Array
     known_mask: KnownMask | None = None
     lse: Array | None = None
+    values: Array | None = None
 
     def block(self, rows: slice, cols: slice) -> Array:
         return self.weights[..., rows, cols]
@@ -73,7 +79,7 @@ class WeightsArray(ExactWeights):
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        return (self.weights,)
+        return (self.weights,) if self.values is None else (self.weights, self.values)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -119,6 +119,11 @@ def shifted_induction(shift: int) -> Pattern:
     return pattern
 
 
+def offset_pattern(back: int) -> Pattern:
+    """The token `back` places before, or after where `back` is negative."""
+    return lambda view: _at(view, view.places - back)
+
+
 def local(view: View) -> Counts:
     """At most NEAR places away."""
     return np.abs(np.arange(view.seen.shape[-1]) - view.places[:, None])[None] <= NEAR

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, concatenated, is_integer
+from regard.arrays import Array, concatenated, is_integer, is_tensor
 from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights
-from regard.images import RecordImage, Side, record_image
+from regard.images import RecordImage, Side, record_image, with_pictures
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.padding import Padding
 from regard.statistics_table import REQUESTS, STATISTICS
@@ -210,8 +210,8 @@ class Record:
     their relevance (`Trace.relevance`); "" where they do."""
     exact: ExactWeights | None = None
     """What exact weights are computed from (q, k, …), which a trace file stores; None where nothing was kept."""
-    image: RecordImage | None = None
-    """The picture whose patches are among the queries or keys; `with_image` sets it."""
+    images: tuple[RecordImage, ...] = ()
+    """The pictures whose patches are among the queries or keys: found by `watch`, or given to `with_image`."""
 
     def __repr__(self) -> str:
         """Name, kind, B H T S and the names of the fields; the arrays themselves would be too long."""
@@ -272,6 +272,25 @@ class Record:
             return self.map[:, heads, rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
+    def outputs(self, rows: slice | range | None = None) -> Array:
+        """The output of each head before the output projection, B H rows Ev: its exact weights times its values.
+
+        Needs `See(qk=True, v=True)`; NotKeptError with the fix where the values were not kept.
+        """
+        values = None if self.exact is None else self.exact.values
+        if self.exact is None or values is None:
+            raise NotKeptError("outputs-not-kept", name=self.name)
+        B, H, T, S = self.shape
+        rows = plain_slice(rows, T)
+        high = max(1, CHECK_MEMORY_FROM // max(1, B * H * S))
+        parts = []
+        for start in range(rows.start, max(rows.stop, rows.start + 1), high):
+            weights = self.exact.block(slice(start, min(rows.stop, start + high)), slice(0, S))
+            exact = values.to(weights.dtype) if is_tensor(values) else values.astype(weights.dtype)
+            grouped = weights.reshape(B, values.shape[1], -1, S)  # the heads of a group share its values
+            parts.append((grouped @ exact).reshape(B, H, -1, values.shape[-1]))
+        return parts[0] if len(parts) == 1 else concatenated(parts, axis=2)
+
     def _free_on_gpu(self) -> int | None:
         """Free memory of the GPU that this Record is on; None where it is not on a GPU."""
         held = () if self.exact is None else self.exact.arrays
@@ -305,17 +324,18 @@ class Record:
     def with_image(
         self, pixels: Any, grid: tuple[int, int], *, first: int = 0, side: Side = "keys", name: str = ""
     ) -> "Record":
-        """A copy with the picture that a vision model read, and the grid of its patches, rows × columns.
+        """A copy with a picture that a vision model read, and the grid of its patches, rows × columns.
 
-        pixels   (height, width, 3), floats from 0 to 1 or bytes, NumPy or torch; or the bytes of a PNG file
+        pixels   (height, width, 3), floats from 0 to 1 or bytes, NumPy or torch; the bytes of a PNG file; or the path
+                 of a picture
         first    the position of the first patch: 1 behind a class token
         side     whether the patches are the "keys", the "queries" or "both"
 
-        Raises ArgumentError where the patches do not fit in the record.
+        It replaces a picture at the same positions. Raises ArgumentError where the patches do not fit in the record.
         """
         image = record_image(pixels, grid, first, side, name)
         image.check(*self.shape[2:])
-        return self.changed(image=image)
+        return self.changed(images=with_pictures(self.images, image))
 
 
 def tokens_of(rows: tuple[tuple[str, ...], ...], sample: int) -> tuple[str, ...]:

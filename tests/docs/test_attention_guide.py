@@ -65,7 +65,7 @@ def test_every_corner_has_its_test() -> None:
 
 
 def test_torch_adds_a_mask_of_floats_and_we_refuse_it() -> None:
-    """If the first half fails, PyTorch has been mended: say so in the guide."""
+    """If the first half fails, PyTorch has been fixed: say so in the guide."""
     q, k, v = torch.randn(3, 1, 1, 4, 8, generator=torch.Generator().manual_seed(0))
     zero_one = torch.ones(4, 4).tril()
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one)

@@ -105,6 +105,7 @@ def test_rates_beyond_an_end_are_tried_if_the_best_is_there(best: float, tried: 
     assert tuning.best_rate(found) == best
 
 
+@pytest.mark.long
 def test_recall_and_its_report(tmp_path: Path) -> None:
     place = tuning.Place(None, tmp_path, "cpu")
     found = recall.recall(4, 2, [1, 2], place)

@@ -11,11 +11,11 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize
+from gguf_files import ARCHITECTURES, add_value, finish, write_model
 from model_pairs import CASES, DECODER, MODELS, batch, gemma2, gemma3, llama, neox, phi3, randomise, rope, t5
 from tolerances import assert_close
 from transformers import Qwen2Config
 
-from gguf_files import ARCHITECTURES, add_value, finish, write_model
 from regard.checkpoints import read_model
 from regard.checkpoints.gguf_file import QUANTISED, GgufFile
 from regard.checkpoints.gguf_model import ARCHITECTURES as OURS

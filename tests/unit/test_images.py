@@ -33,20 +33,19 @@ def test_pixels_of_any_form_are_the_same_picture(given: Any) -> None:
 
 
 def test_the_explorer_shows_the_picture_and_its_grid() -> None:
-    shown = (
-        TraceSource(trace().with_image(PIXELS, (2, 3), first=1, name="a dog")).overview().about["records"][0]["image"]
-    )
-    assert (shown["width"], shown["height"], shown["grid"], shown["first"]) == (12, 8, [2, 3], 1)
-    assert (shown["side"], shown["name"]) == ("keys", "a dog")
-    assert base64.b64decode(shown["data"].removeprefix("data:image/png;base64,")) == png(PIXELS)
+    about = TraceSource(trace().with_image(PIXELS, (2, 3), first=1, name="a dog")).overview().about
+    (shown,), (picture,) = about["records"][0]["images"], about["pictures"]
+    assert (picture["width"], picture["height"], shown["grid"], shown["first"]) == (12, 8, [2, 3], 1)
+    assert (shown["picture"], shown["side"], shown["name"]) == (0, "keys", "a dog")
+    assert base64.b64decode(picture["data"].removeprefix("data:image/png;base64,")) == png(PIXELS)
 
 
 @pytest.mark.parametrize("given", [PIXELS, png(PIXELS)])
 def test_a_file_keeps_the_picture(tmp_path: Path, given: Any) -> None:
     made = trace().with_image(given, (2, 3), first=1, side="keys", name="狗")
     made.save(tmp_path / "t")
-    image = read_trace(tmp_path / "t")[0].image
-    assert image is not None
+    (image,) = read_trace(tmp_path / "t")[0].images
+    assert image.pixels is not None
     assert (image.grid, image.first, image.side, image.name) == ((2, 3), 1, "keys", "狗")
     np.testing.assert_array_equal(
         np.frombuffer(image.pixels, np.uint8) if isinstance(image.pixels, bytes) else image.pixels,
@@ -82,8 +81,8 @@ def test_other_pictures_are_refused(pixels: Any) -> None:
 def test_a_garbled_picture_in_a_file_is_a_file_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = trace().with_image(PIXELS, (2, 3))
     monkeypatch.setattr(
-        "regard.trace.file.image_entry",
-        lambda image: ({"grid": [9, 9], "first": 0, "side": "keys", "name": ""}, {"image": PIXELS}),
+        "regard.trace.file.PixelTable.entries",
+        lambda self, images, place: ([{"grid": [9, 9], "first": 0, "side": "keys", "name": ""}], {}),
     )
     made.save(tmp_path / "t")
     with pytest.raises(FileError, match="makes no sense"):
@@ -91,5 +90,5 @@ def test_a_garbled_picture_in_a_file_is_a_file_error(tmp_path: Path, monkeypatch
 
 
 def test_a_record_without_a_picture_has_none() -> None:
-    assert Record(shape=(1, 1, 2, 2)).image is None
-    assert TraceSource(trace()).overview().about["records"][0]["image"] is None
+    assert Record(shape=(1, 1, 2, 2)).images == ()
+    assert TraceSource(trace()).overview().about["records"][0]["images"] == []

@@ -105,6 +105,9 @@ def keys_in_front_end() -> tuple[set[str], set[str]]:
     text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
     whole = re.findall(r"""["'`]([a-z0-9-]+)["'`]""", text)
     starts = re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*-)\$\{", text)
+    # A control for a name of the state has a text for each of its values.
+    controls = " ".join(re.findall(r"(?:segments|chooser)\(explorer, ([^)]*)\)", text))
+    starts += [f"{name}-" for name in re.findall(r'"([a-z-]+)"', controls)]
     return {f"explorer-{key}" for key in whole}, {f"explorer-{key}" for key in starts}
 
 

@@ -24,7 +24,7 @@ RANKS = {
     "exact_weights": 1.1,  # of masks
     "statistics_table": 1,
     "records": 1.2,
-    "images": 0.3,
+    "images": 0.5,
     "patterns": 1,
     "projections": 1,
     "number_checks": 0.3,
@@ -49,6 +49,7 @@ RANKS = {
     "evaluation": 5.5,
     "recipes": 6,
     "language": 6,
+    "surveys": 6.5,
     "views": 6,
     "course": 7,
     "server": 8,
@@ -91,11 +92,12 @@ DEFERRED_IMPORTS = {
     ("regard.trace.trace", "regard.views.explorer.page"),
     ("regard.trace.trace", "regard.views.explorer.notebook"),
     ("regard.trace.trace", "regard.capture.relevance"),
-    ("regard.trace.comparison", "regard.views.comparison_table"),
+    ("regard.trace.trace", "regard.views.image_attention"),
+    ("regard.trace.comparison", "regard.views.tables"),
     ("regard.trace.comparison", "regard.views.explorer.compared"),
     ("regard.hand_calculation.steps", "regard.views.explorer.calculated"),
     ("regard.views.explorer.effects", "regard.capture.effects"),
-    ("regard.trace.measures.heads", "regard.views.heads_table"),
+    ("regard.trace.measures.heads", "regard.views.tables"),
     ("regard.dispatch.backend_choice", "regard.dispatch.overflow"),
     ("regard.dispatch.backend_choice", "regard.functional.attention"),
     ("regard.dispatch.backend_choice", "regard.functional.fused"),
@@ -109,6 +111,9 @@ DEFERRED_IMPORTS = {
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
     ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
+    ("regard.surveys.reading", "torch"),
+    ("regard.surveys.reading", "regard.capture"),
+    ("regard.surveys.running", "regard.training.ranks"),
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }

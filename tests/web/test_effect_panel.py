@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from explorer_examples import EVERYTHING, WORDS
+from explorer_examples import EVERYTHING, WORDS, with_effects
 from explorer_pages import MadeUp, browser_page, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
@@ -16,21 +16,12 @@ from regard.views.explorer.source import TraceSource
 pytestmark = pytest.mark.web
 
 PANEL = ".effect-panel"
-WEIGHTS = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.3, 0.2]])
-TRACE = Trace.from_weights(WEIGHTS[None], WORDS)
-
-
-def answered() -> MadeUp:
-    def effect(request: dict[str, Any]) -> Answer:
-        before, after = [["mat", 0.52], ["bed", 0.08]], [["bed", 0.38], ["mat", 0.22], ["sofa", 0.05]]
-        return Answer({"before": before, "after": after, "kl": 0.312, "position": 2})
-
-    return MadeUp(TRACE, record={"can": EVERYTHING}, requests={"effect": effect})
+TRACE = with_effects().trace
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_a_head_is_silenced_by_a_click(chromium: Browser, lang: Language) -> None:
-    made_up = answered()
+    made_up = with_effects()
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", lang=lang)
         page.click(f"text={say('explorer-effect-silence', lang)}")
@@ -43,7 +34,7 @@ def test_a_head_is_silenced_by_a_click(chromium: Browser, lang: Language) -> Non
 
 
 def test_the_selected_edge_is_cut_by_keyboard(chromium: Browser) -> None:
-    made_up = answered()
+    made_up = with_effects()
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", query=2, key=1)
         page.locator(f"{PANEL} .effect-buttons button >> nth=1").focus()
@@ -74,3 +65,20 @@ def test_weights_times_norms_are_listed_where_norms_are_known(chromium: Browser)
         open_explorer(page, made_up, depth="head", query=2, key=0)
         rows = [text.split() for text in page.locator(f"{PANEL} .effect-norms li").all_inner_texts()]
         assert rows == [["sat", "0.800"], ["cat", "0.300"], ["the", "0.0500"]]
+
+
+def test_the_model_shows_and_sorts_the_effect_of_every_head(chromium: Browser) -> None:
+    kl = [0.02, 0.5, 0.1]
+
+    def effect(request: dict[str, Any]) -> Answer:
+        return Answer({"before": [], "after": [], "kl": kl[request["silence"]["head"]], "position": 2})
+
+    trace = Trace.from_weights(np.stack([np.asarray(TRACE[0].weights())[0, 0]] * 3), WORDS)
+    made_up = MadeUp(trace, record={"can": EVERYTHING}, requests={"effect": effect})
+    with browser_page(chromium) as page:
+        open_explorer(page, made_up, depth="model", show="effect", sort="measure")
+        page.wait_for_function("document.querySelector('.tile .value').textContent === '0.50'")
+        assert page.locator(".tile .value").all_inner_texts() == ["0.50", "0.10", "0.02"]
+        assert [request for ask, request in made_up.asked if ask == "effect"] == [
+            {"silence": {"layer": 0, "head": head}} for head in range(3)
+        ]

@@ -264,3 +264,32 @@ def test_tokens_that_look_like_markup_stay_text(chromium: Browser, tmp_path: Pat
             press(page, key)
         assert page.locator('#regard img[src="x"], #regard script, #regard b b').count() == 0
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_text_from_right_to_left_is_read_so(chromium: Browser, tmp_path: Path) -> None:
+    weights = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
+    Trace.from_weights(weights, ["أحب", "اللغة", "."], name="h.0").html(tmp_path / "rtl.html", lang="en")
+    with opened(chromium, tmp_path / "rtl.html", "view=sentence") as page:
+        first, last = (page.locator(".words:visible span").nth(at).bounding_box() for at in (0, 2))
+        assert first is not None
+        assert last is not None
+        assert first["x"] > last["x"]
+
+
+def test_a_page_in_the_dark_is_printed_on_white(chromium: Browser, folder: Path) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.regard-explorer')).color"
+    pixel = """() => {
+      const copy = new OffscreenCanvas(400, 400).getContext("2d", { willReadFrequently: true });
+      copy.drawImage(document.querySelector("canvas.map"), 0, 0);
+      const all = copy.getImageData(0, 0, 400, 400).data;
+      const isDark = (i) => i % 4 === 3 && all[i] > 200 && all[i - 1] + all[i - 2] + all[i - 3] < 120;
+      return all.reduce((dark, _, i) => dark + isDark(i), 0);
+    }"""
+    with opened(chromium, folder / "layers.html", color_scheme="dark") as page:
+        assert page.evaluate(ink) == "rgb(236, 236, 243)"
+        before = page.evaluate(pixel)
+        page.emulate_media(media="print")
+        settled(page)
+        assert page.evaluate(ink) == "rgb(27, 28, 34)"
+        assert page.evaluate(pixel) > before  # the labels of the map are dark now
+        assert page.locator(".model").is_hidden()

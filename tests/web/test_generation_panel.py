@@ -21,7 +21,7 @@ def current(page: Page) -> str:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, translation(), depth="head", written=0, lang=lang)
+        open_explorer(page, translation(), depth="head", view="generation", written=0, lang=lang)
         assert current(page) == TARGET[1]
         page.locator(f"{PANEL} input[type=range]").focus()
         page.keyboard.press("ArrowRight")
@@ -36,7 +36,7 @@ def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None
 
 def test_prompt_and_answer_are_apart(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, continuation(), depth="head", written=1)
+        open_explorer(page, continuation(), depth="head", view="generation", written=1)
         prompt, answer = page.locator(f"{PANEL} .generation-part").all()
         assert prompt.locator("bdi").all_inner_texts() == ["once", "upon", "a"]
         assert answer.locator("bdi").all_inner_texts() == ["time", "there", "was"]
@@ -48,7 +48,7 @@ def test_prompt_and_answer_are_apart(chromium: Browser) -> None:
 
 def test_the_selected_row_of_the_map_is_the_written_token(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, continuation(), depth="head")
+        open_explorer(page, continuation(), depth="head", view="generation")
         page.evaluate("view.update({ query: 2, key: 0 })")
         settled(page)
         assert current(page) == "time"
@@ -56,15 +56,15 @@ def test_the_selected_row_of_the_map_is_the_written_token(chromium: Browser) -> 
 
 def test_likely_tokens_have_their_probabilities(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, translation(), depth="head", written=1)
+        open_explorer(page, translation(), depth="head", view="generation", written=1)
         rows = page.locator(f"{PANEL} .generation-likely li").all_inner_texts()
         assert [row.split() for row in rows] == [[TARGET[2], "60", "%"], ["的", "25", "%"], ["我", "5.0", "%"]]
-        assert page.inner_text(f"{PANEL} .generation-likely .chosen .bar-label") == TARGET[2]
+        assert page.inner_text(f"{PANEL} .generation-likely .chosen bdi") == TARGET[2]
 
 
 def test_cross_attention_is_drawn_as_an_alignment(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, translation(), depth="head", written=3)
+        open_explorer(page, translation(), depth="head", view="generation", written=3)
         left, right = (page.locator(f"{PANEL} .alignment ol").nth(i).locator("li") for i in range(2))
         assert left.all_inner_texts() == SOURCE
         assert right.all_inner_texts() == TARGET[1:]
@@ -74,7 +74,7 @@ def test_cross_attention_is_drawn_as_an_alignment(chromium: Browser) -> None:
 
 def test_beams_are_told_apart(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, translation(), depth="head", written=1)
+        open_explorer(page, translation(), depth="head", view="generation", written=1)
         beams = page.locator(f"{PANEL} .generation-beams li")
         assert beams.count() == 2
         assert beams.nth(0).locator(".differs").count() == 0
@@ -84,7 +84,7 @@ def test_beams_are_told_apart(chromium: Browser) -> None:
 
 def test_play_moves_on_by_itself_and_stops(chromium: Browser) -> None:
     with browser_page(chromium, reduced_motion="no-preference") as page:
-        open_explorer(page, translation(), depth="head", written=3)
+        open_explorer(page, translation(), depth="head", view="generation", written=3)
         page.click(f"{PANEL} .generation-bar button")
         page.wait_for_function("document.querySelector('.generation-text .current').textContent === '</s>'")
         page.wait_for_function("document.querySelector('.generation-bar button').textContent === 'Play'")
@@ -92,7 +92,7 @@ def test_play_moves_on_by_itself_and_stops(chromium: Browser) -> None:
 
 def test_with_reduced_motion_the_button_moves_one_token(chromium: Browser) -> None:
     with browser_page(chromium, reduced_motion="reduce") as page:
-        open_explorer(page, translation(), depth="head", written=0)
+        open_explorer(page, translation(), depth="head", view="generation", written=0)
         assert page.inner_text(f"{PANEL} .generation-bar button") == "Next"
         page.click(f"{PANEL} .generation-bar button")
         page.wait_for_timeout(1000)
@@ -101,5 +101,5 @@ def test_with_reduced_motion_the_button_moves_one_token(chromium: Browser) -> No
 
 def test_without_a_generation_there_is_no_panel(chromium: Browser) -> None:
     with browser_page(chromium) as page:
-        open_explorer(page, MadeUp(Trace.from_weights([[[1.0]]], ["a"])), depth="head")
+        open_explorer(page, MadeUp(Trace.from_weights([[[1.0]]], ["a"])), depth="head", view="generation")
         assert page.locator(PANEL).is_hidden()

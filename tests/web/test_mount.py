@@ -1,6 +1,7 @@
 """mount in a real browser: scales and pooling equal to Python's, two views on one page, sources, failures."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from regard.messages import LANGUAGES, Language, say
 from regard.trace.pooling import pool_at
 from regard.trace.trace import ScaleName
 from regard.views.explorer import front
+from regard.views.explorer.overview import words as shown_words
 from regard.views.explorer.source import TraceSource
 from regard.views.picture import picture, rescaled
 from regard.views.scales import Scale
@@ -78,14 +80,13 @@ def test_scales_equal_those_of_python(chromium: Browser, bare: Path, name: Scale
             f"""([cells, name, values]) => {{
               const scale = front.scaleFor(name, [front.withoutFirst(({TYPED})(cells), name)]);
               return {{ ceiling: scale.ceiling, threshold: scale.logThreshold, clipped: scale.clipped,
-                levels: values.map(scale.level), weights: [0, 0.25, 0.5, 0.9, 1].map(scale.weight) }};
+                levels: values.map(scale.level) }};
             }}""",
             [cells_of(weights, drawn.first) | {"even": drawn.even_share}, name, values],
         )
     assert (found["ceiling"], found["clipped"]) == (pytest.approx(scale.ceiling), scale.clipped)
     assert found["threshold"] == (None if scale.log_threshold is None else pytest.approx(scale.log_threshold, rel=1e-5))
     np.testing.assert_allclose(found["levels"], [float(scale.level(value)) for value in values], rtol=1e-5)
-    np.testing.assert_allclose(found["weights"], [scale.weight(level) for level in (0, 0.25, 0.5, 0.9, 1)], rtol=1e-5)
 
 
 def test_pooling_equals_that_of_python(chromium: Browser, bare: Path) -> None:
@@ -175,12 +176,16 @@ def test_the_widget_source_sends_requests_and_reads_buffers(chromium: Browser, b
     np.testing.assert_array_equal(np.array(found["cells"], np.float16), np.array([0, 1, 0.3333], np.float16))
 
 
+EMPTY = json.dumps({"version": 1, "records": [], "words": shown_words()}, ensure_ascii=False)
+"""The overview of a trace without records."""
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         ("({ about: { version: 99, records: [] }, arrays: {} })", {"en": "version 99", "zh": "99"}),
-        ("({ about: { version: 1, records: [] }, arrays: {} })", {"en": "nothing to draw", "zh": "没有可画"}),
+        (f"({{ about: {EMPTY}, arrays: {{}} }})", {"en": "nothing to draw", "zh": "没有可画"}),
         ("{ throw { key: 'k', text: { en: 'kernel left', zh: '内核已关闭' } }; }", {"en": "kernel left", "zh": "内核"}),
     ],
 )

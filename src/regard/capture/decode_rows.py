@@ -38,11 +38,11 @@ MAX_WEIGHTS = 2**20
 class StepWeights(ExactWeights):
     """The exact weights of one call during a generation: from its own queries, and the keys of all calls before it.
 
-    q B H T E, lse B H T; the keys are the last `S` of `keys` after `calls` calls.
+    q B H T E, lse B H T, None only for a deferred row; the keys are the last `S` of `keys` after `calls` calls.
     """
 
     q: Tensor
-    lse: Tensor
+    lse: Tensor | None
     scale: float
     S: int
     keys: KeyHistory
@@ -58,11 +58,12 @@ class StepWeights(ExactWeights):
         text_keys = torch.nn.functional.pad(text_keys, (0, 0, 0, empty)) if empty else text_keys
         bound = None if self.mask is None else self.mask.bind(tuple(q.shape[:2]), q.shape[2], S, q)
         options: dict[str, Any] = {"bound": bound, "bias": self.bias, "softcap": self.softcap}
+        assert self.lse is not None
         return rectangle(AttentionCall(q, text_keys, text_keys[..., :0], self.scale, **options), self.lse, rows, cols)
 
     @property
     def arrays(self) -> tuple[Tensor, ...]:
-        return self.q, self.lse
+        return (self.q,) if self.lse is None else (self.q, self.lse)
 
 
 class DecodeHistory:
@@ -83,7 +84,7 @@ class DecodeHistory:
         q, k, lse = captured.q, captured.k, captured.lse
         keys, fingerprints, S = self._keys.get(name), self._fingerprints.get(name), k.shape[2]
         plain = captured.mask is None and captured.bias is None and captured.softcap is None
-        if not plain or q.shape[2] > 1 or lse is None or lse.dtype != q.dtype or not k.is_cpu:
+        if not plain or q.shape[2] > 1 or not (k.is_cuda or (k.is_cpu and lse is not None and lse.dtype == q.dtype)):
             return None
         if keys is None or fingerprints is None or not keys.only_appended or not step.start == keys.total == S - 1:
             return None
@@ -93,7 +94,9 @@ class DecodeHistory:
             return None
         self._fingerprints[name] = now
         keys.add(step, _copy(k.narrow(2, S - 1, 1)))
-        return StepWeights(_copy(q), lse.clone(), captured.scale, S, keys, len(keys))
+        # On a GPU some kernels return no LSE, and others that of the rounded q: there it is computed with the weights.
+        known = lse.clone() if lse is not None and k.is_cpu else None
+        return StepWeights(_copy(q), known, captured.scale, S, keys, len(keys))
 
     def with_history(self, name: str, captured: CapturedCall, record: Record, step: DecodeStep | None) -> Record:
         """The record, with exact weights from its queries and the keys of all calls before it."""
@@ -164,7 +167,7 @@ class WatchedTrace(Trace):
         super().__init__()
         self._deferred: dict[KeyHistory, list[DeferredRow]] = {}
         """By the keys that the rows attend to."""
-        self.calls = DeferredCalls(self.complete)
+        self.calls = DeferredCalls()
         """Whole calls."""
 
     @property
@@ -175,6 +178,14 @@ class WatchedTrace(Trace):
     def complete(self, at: int, fields: dict[str, Any]) -> None:
         """Fill in missing fields of a record."""
         self._made[at] = self._made[at].changed(**fields)
+
+    def defer_call(self, captured: CapturedCall, see: See) -> bool:
+        """Defer the call of the record that is appended next. Returns False if it should be computed at once."""
+        if self.calls.are_many:
+            with Isolated():
+                for position, fields in self.calls.compute():
+                    self.complete(position, fields)
+        return self.calls.defer(captured, see, len(self))
 
     def defer(self, row: StepWeights, see: See) -> None:
         """Defer the row of the record that is appended next."""
@@ -189,7 +200,8 @@ class WatchedTrace(Trace):
         """Compute all deferred rows and calls."""
         if self._deferred or self.calls:
             with Isolated():
-                self.calls.compute()
+                for position, fields in self.calls.compute():
+                    self.complete(position, fields)
                 while self._deferred:
                     self._compute(self._deferred.popitem()[1])
 
@@ -213,7 +225,10 @@ def _computed(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]
     sinks = weights[..., 0].clone()
     entropies = entropy(weights) if any(one.see.entropy for one in waiting) else None
     pooled: dict[int, Tensor] = {1: weights}  # by bin width
+    sums = torch.logsumexp(scores, -1) if any(one.row.lse is None for one in waiting) else None  # B H n
     for at, (row, see, position) in enumerate(waiting):
+        if row.lse is None and sums is not None:
+            row.lse = sums[..., at : at + 1].clone()
         own = weights[:, :, at : at + 1, : row.S]
         wide = 0 if see.map is None else bin_width(row.S, see.map)
         if wide and wide not in pooled:

@@ -6,7 +6,7 @@ the Trace is read, when the watch ends, or when the copies exceed a limit. A cop
 the model can change it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -47,15 +47,18 @@ class _Kept(NamedTuple):
 
 
 class DeferredCalls:
-    """The deferred calls of a Trace. `complete` fills in the missing fields of a record, by its position."""
+    """The deferred calls of a Trace."""
 
-    def __init__(self, complete: Callable[[int, dict[str, Any]], None]) -> None:
-        self._complete = complete
+    def __init__(self) -> None:
         self._batches: dict[_Batch, tuple[CapturedCall, See, list[_Kept]]] = {}
-        self._bytes = 0
+        self._bytes = self._count = 0
 
     def __bool__(self) -> bool:
         return bool(self._batches)
+
+    def __len__(self) -> int:
+        """The number of calls that were deferred so far, also those that are computed."""
+        return self._count
 
     def defer(self, captured: CapturedCall, see: See, position: int) -> bool:
         """Keep what the record at `position` needs. Returns False if it should be computed at once."""
@@ -70,8 +73,6 @@ class DeferredCalls:
         size = q.nbytes + k.nbytes
         if not (same and B and H and T) or size > MAX_CALL:
             return False
-        if self._bytes + size > MAX_KEPT:
-            self.compute()
         sums = None if lse is None else lse.dtype
         key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
         batch = self._batches.get(key)
@@ -79,14 +80,19 @@ class DeferredCalls:
             batch = self._batches[key] = captured._replace(q=q[..., :0], k=k[..., :0], v=k[..., :0], lse=None), see, []
         batch[2].append(_Kept(torch.cat((q, k), 1), lse, position))
         self._bytes += size
+        self._count += 1
         return True
 
-    def compute(self) -> None:
-        """Compute all deferred calls."""
+    @property
+    def are_many(self) -> bool:
+        """Whether what is kept exceeds the limit, so that it should be computed."""
+        return self._bytes > MAX_KEPT
+
+    def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Compute all deferred calls: the missing fields of the records, by position."""
         while self._batches:
             key = next(iter(self._batches))
-            for position, fields in _computed(*self._batches[key]):
-                self._complete(position, fields)
+            yield from _computed(*self._batches[key])
             del self._batches[key]  # only now: `positions` names those that could not be computed
         self._bytes = 0
 

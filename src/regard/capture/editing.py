@@ -1,4 +1,4 @@
-"""`edit`: silence heads, cut edges, freeze patterns in any PyTorch model, inside a `with` block.
+"""`edit`: silence heads, cut edges, freeze patterns, replace outputs in any PyTorch model, inside a `with` block.
 
 A function mode intercepts every attention before it is computed. Which softmax calls were attention is known only
 afterwards, from their products; an audit reports edits of a softmax that was not. Compiled code runs uncompiled inside
@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from math import prod
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -23,95 +22,21 @@ from torch.overrides import TorchFunctionMode
 
 from regard.axes import Shape
 from regard.capture.attention_kinds import kind_by_name
-from regard.capture.captured import CapturedWeights
-from regard.capture.dispatch_mode import CaptureMode, in_backward
-from regard.capture.edits import Edit, edited_attention, edited_softmax, masked_score_mod, parse_edits
+from regard.capture.dispatch_mode import in_backward
+from regard.capture.edit_audit import EditAudit, ModuleCall
+from regard.capture.edits import (
+    Edit,
+    edited_attention,
+    edited_softmax,
+    masked_score_mod,
+    parse_edits,
+    resampled,
+)
 from regard.capture.layouts import HEAD_COUNT_NAMES, by_heads, is_one_head
 from regard.capture.module_names import ModuleNames
 from regard.capture.query_positions import Positions
-from regard.capture.softmax_tracking import SoftmaxTracker
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Listed
-
-
-@dataclass(slots=True, eq=False)
-class ModuleCall:
-    """One attention or softmax call of a module."""
-
-    name: str
-    number: int
-    edits: list[Edit]
-    shape: Shape = ()  # …, T, S
-    is_attention: bool = False
-
-    @property
-    def label(self) -> str:
-        """The name that selects this call alone."""
-        return f"{self.name or 'attention'}#{self.number}"
-
-    @property
-    def sizes(self) -> Shape:
-        """The number of samples times heads, of queries, and of keys."""
-        return prod(self.shape[:-2]), *self.shape[-2:]
-
-
-class EditAudit(CaptureMode):
-    """Runs below an edit and tracks every softmax to its product with values."""
-
-    def __init__(self) -> None:
-        super().__init__(_ignore)
-        self._softmaxes: AuditedSoftmaxes = AuditedSoftmaxes()
-        self._calls: list[ModuleCall] = []
-
-    def add(self, call: ModuleCall, shape: Shape, weights: Tensor | None) -> None:
-        """Add a call with its (…, T, S) and the result of its softmax; None for a fused attention."""
-        call.shape, call.is_attention = tuple(shape), weights is None
-        self._calls.append(call)
-        if weights is not None:
-            self._softmaxes.expect(call, weights)
-
-    def wrong_edit(self, edit: Edit) -> tuple[ModuleCall, list[ModuleCall]] | None:
-        """A call that was edited and is not attention, with the attention calls of its module; None if there is none.
-
-        Modules without any attention call are skipped, because their products may be unknown to us. So is a softmax of
-        the same sizes as attention: models compute weights twice, to return them.
-        """
-        for call in self._calls:
-            if edit in call.edits and not call.is_attention:
-                others = [other for other in self._calls if other.name == call.name and other.is_attention]
-                if others and all(other.sizes != call.sizes for other in others):
-                    return call, others
-        return None
-
-
-class AuditedSoftmaxes(SoftmaxTracker):
-    """Tracked softmaxes with the calls that they belong to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls_by_id: dict[int, ModuleCall] = {}
-        """By the id of the tracked softmax, as long as it is tracked."""
-
-    def expect(self, call: ModuleCall, weights: Tensor) -> None:
-        """Note that `call` computed these weights."""
-        followed = {id(one) for one in self.followed}
-        self._calls_by_id = {key: other for key, other in self._calls_by_id.items() if key in followed}
-        self._calls_by_id |= {id(one): call for one in self.followed if weights in one}
-
-    def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CapturedWeights | None:
-        """As in the base class. All softmaxes of a product are attention: a model may subtract one from another."""
-        before = list(self.followed)
-        captured = super().follow(func, args, result)
-        if captured is not None:
-            for one in before:
-                if id(one) in self._calls_by_id and any(x in one for x in args):
-                    self._calls_by_id[id(one)].is_attention = True
-        return captured
-
-
-def _ignore(captured: Any) -> None:
-    """Ignore the captured call: only the fact that it was captured counts."""
-
 
 _COMPILING = {"torch._dynamo", "torch.nn.attention.flex_attention"}
 """If one of these was imported, something may be compiled. `set_stance` itself imports them, which takes a second."""
@@ -151,11 +76,18 @@ _active: ContextVar[tuple["EditMode", ...]] = ContextVar("regard_edits", default
 """The edits of this thread, outermost first. The innermost applies all of them."""
 
 
-KINDS = ("silence", "cut", "freeze")
+KINDS = ("silence", "cut", "freeze", "mean", "resample")
 
 
 def edit(
-    model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None, **unknown: Any
+    model: nn.Module,
+    silence: Any = None,
+    cut: Any = None,
+    freeze: Any = None,
+    *,
+    mean: Any = None,
+    resample: Any = None,
+    **unknown: Any,
 ) -> AbstractContextManager[None]:
     """Change what attention computes, by the names of a Trace; after the block everything is as before.
 
@@ -163,7 +95,11 @@ def edit(
     cut      {name: edges}: (query, key) for all heads or (head, query, key) for one; or a Mask of the edges that stay.
              The other keys share the weight; a fully masked query gets zero.
     freeze   {name: weights, or a Record that kept them}: use these weights, whatever the scores are
+    mean     {name: heads}: the output of these heads becomes its mean over the queries of the call, sample by sample
+    resample {name: Record} or {name: (Record, heads)}: the outputs of these heads, or of all, become those of another
+             run, recorded with `See(qk=True, v=True)`
 
+    For freeze and resample, a whole Trace stands for all its records.
     A name selects every call of its module; `name#2` only the third. A number selects a layer, as `watch(layers=)`
     counts them, if the layer has one attention. Positions below 0 count from the end. Every softmax
     of a module counts as a call; an edit of one that is not attention, such as a gate, raises.
@@ -181,7 +117,7 @@ def edit(
     if not isinstance(model, nn.Module):
         raise ArgumentError("edit-model", found=type(model).__name__)
     names = ModuleNames(model)
-    return _edited(names, parse_edits(names, silence, cut, freeze))
+    return _edited(names, parse_edits(names, silence, cut, freeze, mean, resample))
 
 
 def check_keywords(function: str, unknown: Iterable[str], known: tuple[str, ...]) -> None:
@@ -216,6 +152,8 @@ class CallSite:
     first: int | None = 0
     calls: list[tuple[EditAudit, ModuleCall]] = field(default_factory=list)
     """This call as each of the active blocks counts it."""
+    shape: Shape = ()
+    """…, T, S of the weights, where the module computes its own softmax."""
 
     def log(self, shape: tuple[int, ...], weights: Tensor | None = None) -> None:
         """Report the call, its (…, T, S), and the result of its softmax to the audits; None for a fused attention."""
@@ -229,6 +167,38 @@ class CallSite:
             raise ArgumentError("edit-layout", asked=self.name, shape=tuple(shape), H=counts[0])
 
 
+class Products:
+    """The weights of calls whose outputs are to be replaced, until they are multiplied with the values."""
+
+    def __init__(self) -> None:
+        self._weights: list[tuple[Tensor, CallSite]] = []
+
+    def expect(self, weights: Tensor, here: CallSite) -> None:
+        """Note that the product of these weights is the output of `here`."""
+        here.shape = tuple(weights.shape)
+        self._weights.append((weights, here))
+
+    def follow(self, before: Any, after: Any) -> None:
+        """Note that `after` is made of the weights `before`."""
+        here = self._site(before)
+        if here is not None and isinstance(after, Tensor) and after is not before:
+            self._weights.append((after, here))
+
+    def found(self, args: tuple[Any, ...]) -> CallSite | None:
+        """The call whose weights are among the arguments of a product; it is no longer expected then."""
+        here = next((site for x in args if (site := self._site(x)) is not None), None)
+        if here is not None:
+            self._weights = [pair for pair in self._weights if pair[1] is not here]
+        return here
+
+    def missed(self) -> CallSite | None:
+        """A call whose product was not found; None where all were."""
+        return self._weights[0][1] if self._weights else None
+
+    def _site(self, x: Any) -> CallSite | None:
+        return next((here for weights, here in self._weights if weights is x), None)
+
+
 class EditMode(TorchFunctionMode):
     """Intercepts every attention and softmax of this thread before PyTorch computes it."""
 
@@ -239,6 +209,7 @@ class EditMode(TorchFunctionMode):
         self._calls: dict[str, int] = {}
         self._columns: dict[str, int] = {}
         self._positions = Positions()
+        self._products = Products()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -302,7 +273,26 @@ class EditMode(TorchFunctionMode):
         weights = edited_softmax(scores, here.edits, dtype, here.first, sinks)
         weights = weights.reshape(input.shape)
         here.log(weights.shape, weights)
+        if any(edit.source is not None for edit in here.edits):
+            self._products.expect(weights, here)
         return weights
+
+    def derived(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function of weights whose result is still weights, such as dropout."""
+        result = func(*args, **kwargs)
+        self._products.follow(args[0], result)
+        return result
+
+    def product(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """A product that may be that of weights and values."""
+        out = func(*args, **kwargs)
+        here = self._products.found(args)
+        if here is None:
+            return out
+        if out.shape[-2] != here.shape[-2] or out.shape[:-2].numel() != torch.Size(here.shape[:-2]).numel():
+            raise ArgumentError("edit-product", asked=here.name, shape=tuple(out.shape))
+        heads = _to_heads(here.shape, here.module)(out.reshape(*here.shape[:-1], -1))
+        return resampled(heads, here.edits).reshape(out.shape)
 
     def run_inside(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a PyTorch function that computes attention inside, or repeats it in a backward pass.
@@ -362,6 +352,9 @@ class EditMode(TorchFunctionMode):
 
     def require_all_done(self) -> None:
         """Raise if a requested edit was not made."""
+        missed = self._products.missed()
+        if missed is not None:
+            raise ArgumentError("edit-product", asked=missed.name, shape=missed.shape)
         for edit in self._edits:
             if not edit.edited and not self._calls:
                 raise UnknownNameError("edit-nothing-seen", asked=edit.name)
@@ -405,4 +398,9 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     torch.softmax: EditMode.softmax,
     torch.special.softmax: EditMode.softmax,
     Tensor.softmax: EditMode.softmax,
+    **dict.fromkeys(
+        (F.dropout, Tensor.to, Tensor.type_as, Tensor.float, Tensor.view, Tensor.reshape), EditMode.derived
+    ),
+    **dict.fromkeys((Tensor.contiguous, Tensor.half, Tensor.bfloat16, Tensor.__getitem__), EditMode.derived),
+    **dict.fromkeys((torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm), EditMode.product),
 }

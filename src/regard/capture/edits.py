@@ -21,6 +21,7 @@ from regard.masks import Mask
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
 from regard.records import Record
+from regard.trace import Trace
 from regard.trace.from_weights import record_from_weights
 
 Edge = tuple[int | None, int, int]
@@ -40,6 +41,12 @@ class Edit:
     edges: tuple[Edge, ...] = ()
     mask: Mask | None = None
     pattern: Record | None = None
+    averaged: tuple[int, ...] = ()
+    """Heads whose output becomes its mean over the queries."""
+    source: Record | None = None
+    """The record whose outputs replace those of this call."""
+    resampled: tuple[int, ...] | None = None
+    """The heads that get outputs of `source`; None for all."""
     is_layer: bool = False
     """Whether a layer was given by number, which selects its only attention."""
     edited: set[str] = field(default_factory=set)
@@ -55,13 +62,37 @@ class Edit:
         return self.mask is not None or bool(self.edges)
 
 
-def parse_edits(names: ModuleNames, silence: Any, cut: Any, freeze: Any) -> list[Edit]:
+def parse_edits(
+    names: ModuleNames, silence: Any = None, cut: Any = None, freeze: Any = None, mean: Any = None, resample: Any = None
+) -> list[Edit]:
     """The edits, each with the modules that its name selects. Raises on invalid edits."""
     return [
         *(_edit(names, name, heads=_heads(name, heads)) for name, heads in _items("silence", silence, "[3]")),
         *(_edit(names, name, **_cut(name, edges)) for name, edges in _items("cut", cut, "[(7, 0)]")),
-        *(_edit(names, name, pattern=_pattern(found)) for name, found in _items("freeze", freeze, "trace[5]")),
+        *(
+            _edit(names, name, pattern=_pattern(found))
+            for name, found in _items("freeze", _by_name(freeze), "trace[5]")
+        ),
+        *(_edit(names, name, averaged=_heads(name, heads)) for name, heads in _items("mean", mean, "[3]")),
+        *(
+            _edit(names, name, **_resampled(name, found))
+            for name, found in _items("resample", _by_name(resample), "(trace[5], [3])")
+        ),
     ]
+
+
+def _by_name(given: Any) -> Any:
+    """The records of a Trace by name; anything else as it is."""
+    return {record.name: record for record in given} if isinstance(given, Trace) else given
+
+
+def _resampled(name: str | int, given: Any) -> dict[str, Any]:
+    """A Record, or a Record and heads, as the fields of an Edit."""
+    record, heads = tuple(given) if _is_list(given) and len(tuple(given)) == 2 else (given, None)
+    if not isinstance(record, Record):
+        raise ArgumentError("edit-resample", asked=name, found=type(record).__name__)
+    record.outputs(slice(0, 0))  # raises where values were not kept
+    return {"source": record, "resampled": None if heads is None else _heads(name, heads)}
 
 
 def _items(how: str, given: Any, example: str) -> Iterable[tuple[str | int, Any]]:
@@ -173,12 +204,12 @@ def edited_attention(
     if frozen is not None:
         weights = _weights(*frozen, edits, first, torch.float32).to(v.dtype)
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1) if options.get("enable_gqa") else v
-        return silenced(F.dropout(weights, options.get("dropout_p", 0.0)) @ v, edits)
+        return edited_outputs(F.dropout(weights, options.get("dropout_p", 0.0)) @ v, edits)
     for edit in edits:
         if edit.cuts:
             keep = visible_after_cut(edit, shape, first, q)
             options["attn_mask"] = _masked(options.get("attn_mask"), options.pop("is_causal", False), keep)
-    return silenced(fused(q, k, v, **options), edits)
+    return edited_outputs(fused(q, k, v, **options), edits)
 
 
 def edited_softmax(
@@ -276,7 +307,7 @@ def masked_score_mod(
     return masked
 
 
-# --- freeze, silence -------------------------------------------------------------------------------------
+# --- freeze, silence, mean, resample ---------------------------------------------------------------------
 
 
 def _frozen(edits: list[Edit], shape: Shape, like: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -293,14 +324,44 @@ def _frozen(edits: list[Edit], shape: Shape, like: Tensor) -> tuple[Tensor, Tens
 
 
 def silenced(x: Tensor, edits: Iterable[Edit]) -> Tensor:
-    """Weights or outputs, B H T ·, with 0 for the silenced heads."""
+    """Weights or outputs, B H T ·, with 0 for the silenced heads and the mean over the queries for the averaged ones.
+
+    Averaging weights gives the mean of the outputs, since a product is linear.
+    """
     for edit in edits:
         if edit.heads:
-            _check_head(edit, max(edit.heads), x.shape[1])
-            factor = torch.ones(x.shape[1], 1, 1, device=x.device, dtype=x.dtype)
-            factor[list(edit.heads)] = 0
-            x = x * factor
+            x = x * (~_chosen_heads(edit, edit.heads, x)).to(x.dtype)
+        if edit.averaged:
+            x = torch.where(_chosen_heads(edit, edit.averaged, x), x.mean(2, keepdim=True), x)
     return x
+
+
+def edited_outputs(out: Tensor, edits: Iterable[Edit]) -> Tensor:
+    """Outputs B H T Ev with the heads that are silenced, averaged or replaced by those of another run."""
+    return resampled(silenced(out, edits), edits)
+
+
+def resampled(out: Tensor, edits: Iterable[Edit]) -> Tensor:
+    """Outputs B H T Ev, of which some heads are replaced by the outputs of another run."""
+    for edit in edits:
+        if edit.source is None:
+            continue
+        found = torch.as_tensor(edit.source.outputs(), device=out.device).to(out.dtype)
+        if found.shape[1:] != out.shape[1:] or len(found) not in (1, len(out)):
+            raise ShapeError("edit-resample-shape", asked=edit.name, found=tuple(found.shape), wanted=tuple(out.shape))
+        if edit.resampled is None:
+            out = found.expand(out.shape)
+        else:
+            out = torch.where(_chosen_heads(edit, edit.resampled, out), found, out)
+    return out
+
+
+def _chosen_heads(edit: Edit, heads: tuple[int, ...], x: Tensor) -> Tensor:
+    """H 1 1: whether each head of x, B H · ·, is one of `heads`."""
+    _check_head(edit, max(heads), x.shape[1])
+    chosen = torch.zeros(x.shape[1], 1, 1, dtype=torch.bool, device=x.device)
+    chosen[list(heads)] = True
+    return chosen
 
 
 def _check_head(edit: Edit, head: int, H: int) -> None:

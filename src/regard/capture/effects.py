@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from regard.arrays import is_integer
 from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.token_labels import speller
+from regard.capture.watching import watch
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.messages import Language, language, say
 from regard.printable import printable
+from regard.records import Record, See
 
 Kind = Literal["next", "masked", "token", "class", "token-class"]
 _BIDIRECTIONAL = ("MaskedLM", "WithLMHeadModel", "ForPreTraining")
@@ -264,6 +266,9 @@ def effect(
     cut: Any = None,
     freeze: Any = None,
     *,
+    mean: Any = None,
+    resample: Any = None,
+    path: Any = None,
     token: Any = None,
     position: Any = None,
     tokenizer: Any = None,
@@ -272,7 +277,10 @@ def effect(
     """How far an edit moves what the model predicts: the next token, a masked token, or a class.
 
     inputs      what the model is called with: ids, a dict of arguments, or a tuple of them
-    silence, cut, freeze   the edits, as for `edit`
+    silence, cut, freeze, mean, resample   the edits, as for `edit`
+    path        ((name, head), (name, head)): cut the path from the first head to the second, which then reads as if the
+                first were silent; all other heads keep their outputs, so only the residual stream and what lies in it
+                between the two (norms, feed-forward layers) carries the change (Wang et al. 2023, section 3.1)
     token       the token or class to follow, one id or one per sample; by default the most likely before the edit
     position    the position of the prediction, one or one per sample. By default the last token of a text that is
                 continued, the first masked token of a masked language model, else the position whose prediction moves
@@ -288,7 +296,7 @@ def effect(
     >>> bool(moved.kl > 0), moved.probability.before.shape
     (True, torch.Size([1]))
     """
-    check_keywords("effect", unknown, (*KINDS, "token", "position", "tokenizer"))
+    check_keywords("effect", unknown, (*KINDS, "path", "token", "position", "tokenizer"))
     _check(model, silence)
     args, kwargs = _call(inputs)
     given = _named(model, args) | kwargs
@@ -296,12 +304,37 @@ def effect(
         raise ArgumentError("effect-cache")
     with torch.no_grad():
         before = logits_of(_run(model, args, kwargs, given))
-        with edit(model, silence, cut, freeze):
+        if path is not None:
+            resample = {**(resample or {}), **without_path(model, lambda: model(*args, **kwargs), path)}
+        with edit(model, silence, cut, freeze, mean=mean, resample=resample):
             after = logits_of(model(*args, **kwargs))
     predicted = prediction_of(model, given, before, after, position=position, tokenizer=tokenizer)
     was, now = predicted.of(before), predicted.of(after)
     spell = label_speller(model) if predicted.kind in ("class", "token-class") else _speller(tokenizer)
     return Effect(was, now, _chosen(token, was), spell, predicted.kind, predicted.position, predicted.found)
+
+
+def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[str, tuple[Record, list[int]]]:
+    """The outputs of the second head of a path, as they are when the first is silent for it alone; for `resample`."""
+    (first, first_head), (second, second_head) = _checked_path(path)
+    kept = See(map=None, sink=False, qk=True, v=True)
+    with watch(model, see=kept) as clean:
+        run()
+    sender, receiver = clean[first].name, clean[second].name
+    if clean.names.index(sender) >= clean.names.index(receiver):
+        raise ArgumentError("effect-path-order", first=sender, second=receiver)
+    others = {record.name: record for record in clean if record.name not in (sender, receiver)}
+    with edit(model, silence={sender: [first_head]}, resample=others), watch(model, see=kept) as changed:
+        run()
+    return {receiver: (changed[receiver], [second_head])}
+
+
+def _checked_path(path: Any) -> tuple[tuple[str, int], tuple[str, int]]:
+    is_pair = isinstance(path, tuple | list) and len(path) == 2
+    ends = [end for end in path if isinstance(end, tuple | list) and len(end) == 2] if is_pair else []
+    if len(ends) != 2 or not all(isinstance(name, str) and is_integer(head) and head >= 0 for name, head in ends):
+        raise ArgumentError("effect-path", found=path)
+    return (ends[0][0], int(ends[0][1])), (ends[1][0], int(ends[1][1]))
 
 
 def _check(model: nn.Module, silence: Any) -> None:

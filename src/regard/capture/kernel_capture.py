@@ -15,15 +15,25 @@ from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
 from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_unheard_operators
 from regard.capture.operators import READERS, named
+from regard.capture.repeated_calls import RepeatedCalls
 from regard.capture.torch_internals import LISTENING, dispatch_mode_count
 from regard.capture.unobserved import why_unobservable
 
 
 class KernelCapture:
-    """Listens on behalf of a mode; `is_followed` says whether the use of a softmax must be followed."""
+    """Listens on behalf of a mode.
 
-    def __init__(self, mode: CaptureMode, is_followed: Callable[[Tensor], bool]) -> None:
-        self._mode, self._is_followed = mode, is_followed
+    is_followed   whether the use of a softmax must be followed
+    repeated      records calls that differ from the one before only in their layer
+    """
+
+    def __init__(
+        self,
+        mode: CaptureMode,
+        is_followed: Callable[[Tensor], bool],
+        repeated: RepeatedCalls,
+    ) -> None:
+        self._mode, self._is_followed, self._repeated = mode, is_followed, repeated
         self.replaces = mode.replaces
         self._listens = self._entered = False
 
@@ -58,11 +68,14 @@ class KernelCapture:
         return self._mode.replace(func, args, kwargs)
 
     def attention(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        if self._repeated.repeat(func, args, kwargs, result):
+            return
         if func in LAYERS:
             on = [device for device in AUTOCASTS if torch.is_autocast_enabled(device)]
             self._mode.observe(self._read_layer, on, func, args, kwargs, result)
         else:
             self._mode.observe_attention(func, args, kwargs, result)
+            self._repeated.note(func, args, kwargs)
 
     def softmax(self, func: Any, args: Any, result: Tensor) -> bool:
         return result.dim() > 1 and bool(result.numel()) and self._is_followed(result)

@@ -10,6 +10,8 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -230,6 +232,14 @@ def _has_kernel(func: Any, key: str) -> bool:
     return has_kernel_for(name, key) or (key in DEVICES.values() and has_kernel_for(name, "CompositeExplicitAutograd"))
 
 
+@cache
+def _needed(key: str) -> tuple[tuple[Any, str, Factory], ...]:
+    """The overrides for one device, or for tensors without data, that this PyTorch has kernels for."""
+    if key == "none":
+        return tuple(_factories_without_data())
+    return tuple(one for one in _factories(key) if _has_kernel(*one[:2]))
+
+
 class Overrides:
     """The overrides of this process."""
 
@@ -272,13 +282,11 @@ class Overrides:
 
     def _register(self, key: str) -> None:
         library = self._libraries[key] = torch.library.Library("aten", "IMPL")
-        wanted = _factories_without_data() if key == "none" else _factories(key)
         with warnings.catch_warnings():  # PyTorch warns of overrides
             warnings.simplefilter("ignore")
-            for func, dispatch_key, factory in wanted:
-                if key == "none" or _has_kernel(func, dispatch_key):
-                    kernel = torch.library.get_kernel(func, dispatch_key)
-                    library.impl(func, factory(func, kernel), dispatch_key, with_keyset=True)
+            for func, dispatch_key, factory in _needed(key):
+                kernel = torch.library.get_kernel(func, dispatch_key)
+                library.impl(func, factory(func, kernel), dispatch_key, with_keyset=True)
         if key == "none":
             self._flex = flex_attention.py_kernels[DispatchKey.CompositeExplicitAutograd]
             _set_flex_kernel(_flex(self._flex))
@@ -320,9 +328,10 @@ RUNNING = tuple(f"torch.{name}." for name in ("nn", "_dynamo", "_functorch", "_o
 
 def _others_run() -> bool:
     """Whether another thread runs a model of PyTorch."""
-    own = threading.get_ident()
-    for thread, frame in sys._current_frames().items():
-        at = frame if thread != own else None
+    frames = sys._current_frames()
+    del frames[threading.get_ident()]  # a function that refers to its own frame keeps all its callers' locals alive
+    for frame in frames.values():
+        at: FrameType | None = frame
         while at is not None:
             if f"{at.f_globals.get('__name__', '')}.".startswith(RUNNING):
                 return True

@@ -24,6 +24,8 @@ class ChosenLayers:
 
     def __init__(self, layers: Any, names: Collection[str]) -> None:
         self._names = None if layers is None else frozenset(_chosen(layers, [name for name in names if name]))
+        self._known: dict[str, bool] = {}
+        """Whether a module is chosen: asked for every call."""
 
     def __bool__(self) -> bool:
         return self._names is None or bool(self._names)
@@ -32,8 +34,12 @@ class ChosenLayers:
         """Whether the module called `name`, or one that contains it, is chosen."""
         if self._names is None:
             return True
-        parts = name.split(".")
-        return any(".".join(parts[:end]) in self._names for end in range(len(parts), 0, -1))
+        found = self._known.get(name)
+        if found is None:
+            parts = name.split(".")
+            found = any(".".join(parts[:end]) in self._names for end in range(len(parts), 0, -1))
+            self._known[name] = found
+        return found
 
 
 def _chosen(layers: Any, names: list[str]) -> Iterable[str]:

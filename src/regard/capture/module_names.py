@@ -8,12 +8,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from regard.capture.unobserved import is_readable
@@ -59,10 +60,10 @@ class ModuleNames:
 
     @property
     def devices(self) -> set[str]:
-        """The types of device of the parameters; the CPU for a model without any."""
-        return {
-            p.device.type for module in self._modules.values() for p in module._parameters.values() if p is not None
-        } or {"cpu"}
+        """The types of device that the model may compute on: those of its parameters, and a GPU if there is one."""
+        weights = (weight for module in self._modules.values() for weight in module._parameters.values())
+        found = {weight.device.type for weight in weights if weight is not None} or {"cpu"}
+        return found | {"cuda"} if _has_gpu() else found
 
     def ancestors(self, name: str) -> list[nn.Module]:
         """The module called `name` and its parents, outermost first."""
@@ -93,6 +94,11 @@ class ModuleNames:
         for place in self.running():
             return place
         return None
+
+
+@cache
+def _has_gpu() -> bool:
+    return torch.cuda.is_available()
 
 
 def named_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:

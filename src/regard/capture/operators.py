@@ -137,11 +137,11 @@ def read_fused(given: dict[str, Any], result: Any) -> CapturedCall:
         scale=q.shape[-1] ** -0.5 if scale is None else scale,
         mask=mask,
         bias=added,
-        lse=_lse(result[1], T),
+        lse=lse_of(result[1], T),
     )
 
 
-def _lse(found: Any, T: int) -> Tensor | None:
+def lse_of(found: Any, T: int) -> Tensor | None:
     """The LSE, B H T. Some kernels return padded rows, or one more axis; or none, without gradients."""
     if not isinstance(found, Tensor):
         return None

@@ -58,10 +58,16 @@ def record_of_weights(captured: CapturedWeights, module: nn.Module, see: See, pa
     kept = without_rows(weights, None if padding is None else padding.queries, 0, axes=1).clone() if see.qk else None
     return Record(
         shape=tuple(weights.shape),
-        exact=None if kept is None else WeightsArray(kept),
+        exact=None if kept is None else WeightsArray(kept, values=_kept_values(captured, module) if see.v else None),
         padding=padding,
         **found._asdict(),
     )
+
+
+def _kept_values(captured: CapturedWeights, module: nn.Module) -> Tensor | None:
+    """A copy of the values, B H S Ev, where they can be assigned to heads."""
+    values = _values_of_weights(captured, module)
+    return None if values is None else values.detach().clone()
 
 
 def _statistics(weights: Tensor, lse: Tensor, see: See, padding: Padding | None, sink: Tensor | None) -> Statistics:

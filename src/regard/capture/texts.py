@@ -205,6 +205,11 @@ class TextTracker:
         read, cached = text.tokens(T, text.total - T), text.tokens(S, keys_from)
         return CallTokens(text.step, text.ids, read, cached, written, text.is_text)
 
+    def has_leader(self, kind: Kind, besides: str) -> bool:
+        """Whether the text of this kind is read from another module; never in models that read more than text."""
+        text = self._texts.get(kind)
+        return self.streams is None and text is not None and text.leader != besides
+
     def _find_padding(self, text: Text) -> None:
         """Find padding by the ids of the leader's call, also after the end of a generated text."""
         if text.ids is None:

@@ -29,6 +29,7 @@ __all__ = [
     "flex_attention_scores",
     "has_kernel_for",
     "has_storage",
+    "is_any_autocast_enabled",
     "is_being_compiled",
     "is_functorch_wrapped_tensor",
     "is_key_excluded",

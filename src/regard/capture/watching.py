@@ -18,6 +18,7 @@ from regard.capture.budget import Budget, FourSizes
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.image_tracking import ImageTracker
 from regard.capture.kernel_capture import KernelCapture
 from regard.capture.layer_choice import ChosenLayers
 from regard.capture.layouts import Layouts, sizes_of
@@ -29,8 +30,10 @@ from regard.capture.module_names import (
     is_attention,
     running_generation,
 )
+from regard.capture.operators import is_plain_causal
 from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
+from regard.capture.repeated_calls import Model, RepeatedCalls
 from regard.capture.sliced_attention import Slices
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
@@ -43,7 +46,12 @@ from regard.trace import Trace
 
 
 def watch(
-    model: nn.Module, tokenizer: Any = None, see: See | None = None, layers: Any = None, budget: Any = None
+    model: nn.Module,
+    tokenizer: Any = None,
+    see: See | None = None,
+    layers: Any = None,
+    budget: Any = None,
+    images: Any = None,
 ) -> "Watch":
     """Record everything that the attention of `model` computes inside the block, in call order, by module name.
 
@@ -51,6 +59,8 @@ def watch(
     see         what each Record holds
     layers      only these modules: names, ends of names, patterns, or layer numbers, -1 for the last; [] for none
     budget      the number of bytes that the Trace may use
+    images      the picture that a vision model reads (an array, a picture of Pillow, a path), a grid such as (14, 14),
+                a pair (picture, grid), or a list of these; needed only where the model's inputs do not tell
 
     Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in
     their last bits. Only the thread that opens the block is watched. Invalid arguments raise when `watch` is called.
@@ -63,7 +73,7 @@ def watch(
     >>> trace[0].shape
     (1, 2, 3, 3)
     """
-    return Watch(Watcher(model, tokenizer, see, layers, budget))
+    return Watch(Watcher(model, tokenizer, see, layers, budget, images))
 
 
 class Watch:
@@ -89,7 +99,7 @@ class Watch:
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
-            self._listener = KernelCapture(self._mode, watcher.is_followed)
+            self._listener = KernelCapture(self._mode, watcher.is_followed, watcher.repeated)
             if watcher.needs_every_operator:
                 self._listener.enter()
             else:
@@ -109,6 +119,8 @@ class Watch:
             self._watcher.trace.drop_deferred()
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
+        self._mode = self._listener = None
+        vars(self._watcher).clear()  # its parts refer to each other, and would keep the records alive
 
     def _finish(self, mode: CaptureMode) -> None:
         """Compute what was deferred. The model has already run, so an error here becomes a warning."""
@@ -137,7 +149,9 @@ class Watch:
 class Watcher:
     """The state of one watch, and its Trace."""
 
-    def __init__(self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None) -> None:
+    def __init__(
+        self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None, images: Any = None
+    ) -> None:
         _check(model, see)
         self.trace = WatchedTrace()
         self.see = See() if see is None else see
@@ -150,6 +164,7 @@ class Watcher:
         self.order = CompiledOrder(self.names)
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
+        self.images = ImageTracker(model, self.names, images, tokenizer)
         modules = [place.module for place in self.names.places]
         self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), modules)
         self.paddings = PaddingTracker()
@@ -173,6 +188,7 @@ class Watcher:
         """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
+        self.repeated = RepeatedCalls(self)
 
     def running_module(self, likely: bool) -> str | None:
         """The chosen module that computes a softmax, if that may be attention: by its class, or if `likely`."""
@@ -223,6 +239,10 @@ class Watcher:
 
     def _add(self, captured: CapturedCall | CapturedWeights, place: Place) -> None:
         """Record a complete attention of the module `place`."""
+        self.repeated.model = None
+        if place.name not in self.chosen and self._shows_nothing(captured, place):
+            self.note_other(place)
+            return
         if isinstance(captured, CapturedCall):
             captured = self.masks.with_mask(captured)
         else:
@@ -234,9 +254,15 @@ class Watcher:
         sizes = sizes_of(captured, place.module)
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
+        images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
+        alike = None
+        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
+            alike = Model(captured, sizes, type(place.module), self.texts.forwards)
         if place.name not in self.chosen:
-            self._others[place.name] = self._others.get(place.name, 0) + 1
+            self.note_other(place)
+            if alike is not None:
+                self.repeated.set_model(place, alike)
             return
         see = self.budget.fit(captured, place.name or "attention", place.module, sizes)
         name, generation = place.name or "attention", self._running_generation()
@@ -248,9 +274,11 @@ class Watcher:
             "query_tokens": tokens.query_tokens,
             "key_tokens": tokens.key_tokens,
             "written": tokens.written,
+            "images": images,
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
+        waiting = len(self.trace.calls)
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
             fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
@@ -260,7 +288,20 @@ class Watcher:
             self.row_sums.add(len(self.trace), name, captured)
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
-        self.trace.append(record.changed(**fields))
+        record = record.changed(**fields)
+        if alike is not None and len(self.trace.calls) > waiting:
+            self.repeated.set_model(place, alike._replace(record=record, see=see))
+        self.trace.append(record)
+
+    def note_other(self, place: Place) -> None:
+        """Note a call of a module that is not chosen."""
+        self._observed.add(place.name)
+        self._others[place.name] = self._others.get(place.name, 0) + 1
+
+    def _shows_nothing(self, captured: CapturedCall | CapturedWeights, place: Place) -> bool:
+        """Whether a call shows nothing of its text that another layer has not shown: one of several causal layers."""
+        is_causal = isinstance(captured, CapturedCall) and is_plain_causal(captured)
+        return is_causal and self.texts.has_leader("decoder", besides=place.name)
 
     def _running_generation(self) -> Generation:
         """Whether the model generates text, looked up once for each of its forwards."""
@@ -287,8 +328,7 @@ class Watcher:
             return record_of_call(captured, place.module, see, padding)
         if continues or (kind != "encoder" and is_generating):
             return self._generated(captured, place, kind, step, see, padding)
-        calls = self.trace.calls
-        if padding is None and isinstance(captured, CapturedCall) and calls.defer(captured, see, len(self.trace)):
+        if padding is None and isinstance(captured, CapturedCall) and self.trace.defer_call(captured, see):
             return Record(shape=sizes)
         return record_of_call(captured, place.module, see, padding)
 
@@ -345,6 +385,7 @@ class Watcher:
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
             say("watch-no-words", reason=self._speller.error) if self._speller.error else None,
+            self.images.warning(),
             say("watch-tables") if self.texts.guessed and self._speller.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),
             say("watch-lost", names=Listed.few(lost_names, 3)) if lost_names else None,

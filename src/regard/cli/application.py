@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from regard.cli.chat_command import chat
+from regard.cli.checkpoint_commands import convert, pull
 from regard.cli.doctor_command import doctor
 from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
@@ -17,6 +19,7 @@ from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_commands import film, plot
 from regard.cli.see_command import see
 from regard.cli.streams import put
+from regard.cli.survey_command import survey
 from regard.cli.text_commands import generate, translate
 from regard.cli.train_command import train
 from regard.errors import ArgumentError, FileError, UnknownNameError
@@ -67,7 +70,8 @@ class Group(TyperGroup):
 @cache
 def application() -> Any:
     """The root command, built once."""
-    commands = (see, heads, translate, generate, explain, train, evaluate, plot, film, doctor)
+    language = (see, heads, survey, translate, generate, chat)
+    commands = (*language, explain, train, evaluate, plot, film, convert, pull, doctor)
     app = _group("help-regard", _root, {command.__name__: command for command in commands})
     app.add_typer(_group("help-learn", learn, COMMANDS, path="learn-"), name="learn")
     return typer.main.get_command(app)

@@ -1,6 +1,7 @@
 """`regard heads`: run a model on a text and print a table of its heads: the pattern each follows, with its score."""
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -46,6 +47,7 @@ def heads(
     ] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
     find: Annotated[str | None, typer.Option("--find", metavar="metavar-pattern", help="help-find")] = None,
+    survey: Annotated[Path | None, typer.Option("--survey", metavar="metavar-folder", help="help-heads-survey")] = None,
     count: Annotated[str | None, typer.Option("--count", metavar="metavar-number", help="help-heads-count")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
@@ -54,6 +56,9 @@ def heads(
     most = MOST_SHOWN if count is None else whole_number("--count", count, least=1)
     if find is not None:
         check_name(find)
+    if survey is not None:
+        _show_survey(survey, text, find, most, as_json)
+        return
     result = _run(model, given_text(text))
     found = result.trace.heads()
     if as_json:
@@ -65,6 +70,21 @@ def heads(
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
         print_message(_hint(model, join_words(text) if text else result.text, result.trace, ranked[0]))
+
+
+def _show_survey(folder: Path, text: list[str] | None, find: str | None, most: int, as_json: bool) -> None:
+    """The heads that `regard survey` measured."""
+    from regard.surveys import read_survey
+
+    if text:
+        raise ArgumentError("heads-survey-text")
+    found = read_survey(folder)
+    if as_json:
+        heads = list(found) if find is None else found.ranked(find)
+        about = {"model": found.model, "texts": found.texts, "tokens": found.tokens, "skipped": found.skipped}
+        write_json({**about, "heads": [head.as_json() for head in heads]})
+    else:
+        put(found.text(find, most))
 
 
 def _run(model: str, given: str | None) -> ModelRun:

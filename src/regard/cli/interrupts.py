@@ -31,6 +31,12 @@ def was_interrupted() -> bool:
     return _was_interrupted
 
 
+def forget() -> None:
+    """Ctrl-C stopped one part of the command, which continues: a later error is not its consequence."""
+    global _was_interrupted
+    _was_interrupted = False
+
+
 def exit_on_interrupt() -> bool:
     """From now on, Ctrl-C ends the process. Returns False where SIGINT is ignored or this is not the main thread."""
     if _signal.getsignal(_signal.SIGINT) not in (_signal.default_int_handler, _exit, _raise):

@@ -21,7 +21,11 @@ from regard.masks.rules import Dense
 from regard.records import Statistics
 
 SYNC_FROM = 2**26
-"""Bytes of q, k and v from which waiting for the GPU's check costs less than copying them."""
+"""Bytes of q, k and v from which waiting for the GPU's check costs less than copying them.
+
+Calls with statistics wait at any size: without waiting, some forty small operators would repair arrays that are nearly
+always finite, and for 4,096 tokens their launch took longer than the kernels.
+"""
 
 
 def huge(dtype: torch.dtype) -> float:
@@ -45,7 +49,8 @@ def start_finite_check(call: AttentionCall) -> Callable[[], bool] | None:
     With dropout the kernel must not start before the result: it would draw random numbers twice.
     """
     tensors = (call.q, call.k, call.v)
-    return None if call.dropout or not _may_wait(tensors) else start_norm_check(tensors)
+    may_wait = _may_wait(tensors) or (call.see is not None and _is_free_gpu(tensors[0]))
+    return start_norm_check(tensors) if may_wait and not call.dropout else None
 
 
 @torch.no_grad()
@@ -53,17 +58,17 @@ def start_norm_check(tensors: tuple[Tensor, ...]) -> Callable[[], bool]:
     """The same check for tensors of one dtype, by the norm of each, with one wait for all."""
     # A norm is NaN, infinite or huge as soon as one element is; on a GPU it needs no copy for any strides.
     exact, limit = computing_dtype(tensors[0]), huge(tensors[0].dtype)
-    largest = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors]).amax()
-    if not largest.is_cuda:
-        return lambda: largest.item() < limit
-    on_host = torch.empty((), dtype=exact, pin_memory=True)
-    on_host.copy_(largest, non_blocking=True)
+    norms = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
+    if not norms.is_cuda:
+        return lambda: all(norm < limit for norm in norms.tolist())
+    on_host = torch.empty(len(tensors), dtype=exact, pin_memory=True)
+    on_host.copy_(norms, non_blocking=True)
     copied = torch.cuda.Event()
-    copied.record(torch.cuda.current_stream(largest.device))
+    copied.record(torch.cuda.current_stream(norms.device))
 
     def is_finite() -> bool:
         copied.synchronize()
-        return on_host.item() < limit
+        return all(norm < limit for norm in on_host.tolist())
 
     return is_finite
 
@@ -142,10 +147,13 @@ def _is_finite(x: Tensor) -> bool:
 
 
 def _may_wait(tensors: tuple[Tensor, ...]) -> bool:
-    """Whether these are on a GPU and large enough to wait for it; never while a CUDA graph is captured."""
-    if not tensors[0].is_cuda or torch.compiler.is_compiling():
-        return False
-    return sum(x.nbytes for x in tensors) >= SYNC_FROM and not torch.cuda.is_current_stream_capturing()
+    """Whether these are on a GPU and so large that waiting for it costs less than copies."""
+    return sum(x.nbytes for x in tensors) >= SYNC_FROM and _is_free_gpu(tensors[0])
+
+
+def _is_free_gpu(x: Tensor) -> bool:
+    """Whether a tensor is on a GPU whose results may be read: not in a traced graph or a CUDA graph."""
+    return x.is_cuda and not torch.compiler.is_compiling() and not torch.cuda.is_current_stream_capturing()
 
 
 def may_branch(x: Tensor) -> bool:

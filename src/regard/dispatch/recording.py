@@ -7,7 +7,7 @@ import numpy as np
 from regard.arrays import Array, is_tracing
 from regard.attention_call import AttentionCall, RectangleFunction, WeightsFromQK
 from regard.kernels import blocked
-from regard.memory import free_gpu_bytes, require_bytes
+from regard.memory import free_gpu_bytes, is_surely_free, require_bytes
 from regard.records import CHECK_MEMORY_FROM, Record, Statistics
 from regard.statistics_table import bytes_of
 
@@ -18,7 +18,7 @@ def require_memory_for(call: AttentionCall, scratch: int = 0) -> None:
     if see is None or is_tracing():
         return
     need = bytes_of(see, (sizes.B, sizes.H, sizes.T, sizes.S)) + scratch
-    if need > 4 * CHECK_MEMORY_FROM:
+    if need > 4 * CHECK_MEMORY_FROM and not is_surely_free(call.q, need):
         require_bytes(need, key="record-too-large", free=free_gpu_bytes(call.q))
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from regard.axes import Shape
 from regard.errors import MissingPackageError, UnknownNameError
 from regard.hand_calculation.calculation import Calculation
-from regard.hand_calculation.explanations import details
-from regard.hand_calculation.number_format import grid, spell
+from regard.hand_calculation.explanations import details, grid, spell
 from regard.hand_calculation.numpy_code import script
 from regard.messages import Language, Listed, say
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.arrays import to_numpy
 from regard.axes import in_range
 from regard.capture import edit, watch
 from regard.checkpoints.families import FAMILIES
@@ -70,7 +71,8 @@ def load_by_transformers(name: str, files: HubFiles, *, asked: bool) -> Language
     reason = say("backend-asked") if asked else say("backend-other-family", found=kind)
     backend = Backend("transformers", reason)
     model.requires_grad_(False)
-    return TransformersModel(name, files.folder, model, tokenizer, files.settings(task), special, backend)
+    settings, template = files.settings(task), files.template()
+    return TransformersModel(name, files.folder, model, tokenizer, settings, special, backend, template=template)
 
 
 SENTENCE_PIECES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm")
@@ -119,33 +121,19 @@ class TransformersModel(LanguageModel):
         kind = self.model.config.model_type
         return f"LanguageModel({self.name!r}, {kind} by transformers, {self.settings.task}, {str(self.folder)!r})"
 
-    def generate(
-        self,
-        prompt: str = "",
-        *,
-        form: str | None = None,
-        max_new: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int = 0,
-    ) -> str:
-        """A text that begins with the prompt, as `LanguageModel.generate`."""
-        import torch
+    @property
+    def limit(self) -> int | None:
+        found: int | None = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return found
 
-        check_text(prompt)
-        if self.settings.task != "text":
-            raise ArgumentError("generate-task", name=self.name)
-        if form is not None:
-            raise ArgumentError("generate-no-forms", name=self.name, form=form)
-        samples = temperature != 0 and (self.settings.samples or any((temperature, top_k, top_p)))
-        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p} if samples else {}
-        options = {name: value for name, value in given.items() if value is not None}
-        ids = self._prompt_ids(prompt)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            written = self._written(ids, max_new or self.settings.max_new, do_sample=samples, **options)
-        return self.tokenizer.decode([*self.tokenizer.encode(prompt), *written])
+    @property
+    def generator(self) -> "TransformersGenerator":
+        return TransformersGenerator(self.model)
+
+    def record(self, ids: list[int]) -> Trace:
+        with watch(self.model, see=See(qk=True)) as trace:
+            self._run(ids)
+        return trace
 
     def translate(self, text: Any, *, beams: int | None = None, length_penalty: float | None = None) -> Any:
         """The translation of a text, or of each text of a list."""
@@ -265,6 +253,64 @@ class TransformersModel(LanguageModel):
             on_target = written is not None and len(ids) == T and record.kind != "encoder"
             found.append(record.with_tokens(sides.get(T), sides.get(S), written if on_target else None))
         return found
+
+
+class TransformersGenerator:
+    """A module of `transformers` as `regard.generation` drives it."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def begin(self, **options: Any) -> "TransformersDecoding":
+        """An empty cache."""
+        return TransformersDecoding(self._model)
+
+
+class TransformersDecoding:
+    """A batch of texts without padding that a module of `transformers` decodes, with its own cache."""
+
+    def __init__(self, model: Any) -> None:
+        text = model.config.get_text_config()
+        self._model, self._cache = model, None
+        self.vocab_size = int(text.vocab_size)
+        self.max_len: int | None = getattr(text, "max_position_embeddings", None)
+        self._read = np.zeros((1, 0), np.int64)
+
+    @property
+    def length(self) -> int:
+        """The number of columns read so far."""
+        return self._read.shape[1]
+
+    def step(self, ids: Any, keep: Any = None) -> "torch.Tensor":
+        """Read ids (B, T) and return the logits after them."""
+        import torch
+
+        new = to_numpy(ids).astype(np.int64)
+        if keep is not None and not np.asarray(to_numpy(keep)).all():
+            raise ArgumentError("transformers-padding")
+        before = np.repeat(self._read[:1], len(new), 0) if not self.length else self._read
+        self._read = np.concatenate((before, new), 1)
+        given = self._read if self._cache is None else new
+        with torch.no_grad(), _quiet():
+            found = self._model(input_ids=torch.from_numpy(given), past_key_values=self._cache, use_cache=True)
+        self._cache = getattr(found, "past_key_values", None)
+        logits: torch.Tensor = found.logits[:, -1].float()
+        return logits
+
+    def select(self, rows: list[int]) -> None:
+        """Continue with these samples; the cache is built again from their ids."""
+        self._read, self._cache = self._read[rows], None
+
+    def crop(self, length: int) -> None:
+        """Remove everything after the first columns; what is kept of the cache depends on the model."""
+        extra = self.length - length
+        if extra > 0:
+            self._read = self._read[:, :length]
+            crop = getattr(self._cache, "crop", None)
+            if crop is None or length == 0:
+                self._cache = None
+            else:
+                crop(-extra)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from regard.config import TransformerConfig
 from regard.errors import FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.language.chat import ChatTemplate, template_values
 from regard.language.settings import Settings, Task
 from regard.language.special_ids import SpecialIds
 from regard.number_checks import is_number
@@ -42,7 +43,16 @@ _USED = {
     "top_k",
     "top_p",
 }
-_OF_THE_FILE = {"_from_model_config", "transformers_version", "use_cache"}
+_OF_THE_FILE = {
+    "_from_model_config",
+    "output_attentions",
+    "output_hidden_states",
+    "output_logits",
+    "output_scores",
+    "return_dict_in_generate",
+    "transformers_version",
+    "use_cache",
+}
 
 
 class HubFiles:
@@ -81,6 +91,11 @@ class HubFiles:
             named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
             found = named.get("default")
         return found if isinstance(found, str) and found else None
+
+    def template(self) -> ChatTemplate | None:
+        """The chat template with the values that it may read."""
+        text = self.chat_template()
+        return None if text is None else ChatTemplate(text, template_values(self.tokenizer_config))
 
     def unused_settings(self) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""

@@ -23,6 +23,7 @@ from regard.checkpoints.model_folder import (
     model_folder_of,
 )
 from regard.errors import ArgumentError, FileError
+from regard.language.hub_cache import ID, cached
 from regard.language.input_text import WORDS_FILE, read_words
 from regard.language.model import Backend, LanguageModel
 from regard.language.settings import Task, read_settings
@@ -46,6 +47,11 @@ def find_model(source: str | os.PathLike[str]) -> Path:
     """The folder of a model: of a bundled one by its name, a model folder itself, or the model folder of a run."""
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
+        name = os.fspath(source)
+        if "/" in name and ID.fullmatch(name):
+            if (found := cached(name)) is not None:
+                return found
+            raise FileError("language-not-pulled", name=name)
         raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
     if is_gguf(folder):
         return folder
@@ -69,9 +75,10 @@ LARGE = 20_000_000
 def load(source: str | os.PathLike[str], *, backend: BackendName | None = None) -> LanguageModel:
     """A model that reads text: the bundled "translator" or "poet", or the folder of another model or of a run.
 
-    source    a folder in Hugging Face's layout (config.json, safetensors, tokenizer files), or one that this package
-              wrote (also words.txt, the words of the training text); no file outside the folder is opened. Write
-              "./poet" for a folder with the name of a bundled model
+    source    a folder in Hugging Face's layout (config.json, safetensors, tokenizer files), a GGUF file, a folder that
+              this package wrote (also words.txt, the words of the training text), or the id of a model that
+              `regard pull` downloaded; no file outside the folder is opened, and nothing is downloaded. Write "./poet"
+              for a folder with the name of a bundled model
     backend   "numpy" and "torch" compute our own Transformer and give the same text; "transformers" computes a model of
               any family by that package. By default the fastest that is installed and fits; `LanguageModel.backend`
               tells which and why
@@ -150,7 +157,9 @@ def _with_tokenizer(
     settings = files.settings(TASKS[config.kind])
     _report_unused(files, stored.unused)
     chosen = _chosen_backend(stored, backend)
-    return LanguageModel(name, source, _model(source, stored, chosen), tokenizer, settings, special, chosen)
+    model = _model(source, stored, chosen)
+    template = files.template()
+    return LanguageModel(name, source, model, tokenizer, settings, special, chosen, template=template)
 
 
 def _chosen_backend(stored: Stored, asked: BackendName | None) -> Backend:

@@ -3,7 +3,7 @@
 Its methods are implemented in `translating`, `writing` and `seeing`. Independent of how the model computes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -16,8 +16,10 @@ from regard.text.id_tokenizer import AnyTokenizer
 if TYPE_CHECKING:
     import numpy as np
 
+    from regard.language.chat import ChatTemplate
     from regard.language.seeing import Seen, SilencedToken
     from regard.records import See
+    from regard.text.chat_template import Message
 
 
 class Backend(NamedTuple):
@@ -39,6 +41,7 @@ class LanguageModel:
     special        the control ids around its texts
     backend        what computes it, and why: "numpy", "torch" or "transformers"
     words          the words of its training text in lower case; empty where its folder does not list them
+    template       the chat template of its tokenizer, None without one
     """
 
     name: str
@@ -49,6 +52,23 @@ class LanguageModel:
     special: SpecialIds
     backend: Backend
     words: frozenset[str] = frozenset()
+    template: "ChatTemplate | None" = None
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens of a text, None for no limit."""
+        return self.config.max_len
+
+    @property
+    def generator(self) -> Any:
+        """What `regard.generation` drives."""
+        return self.model
+
+    def record(self, ids: list[int]) -> Any:
+        """The Trace of one run on ids, with exact weights."""
+        from regard.language.seeing import record_ids
+
+        return record_ids(self, ids)
 
     @property
     def config(self) -> TransformerConfig:
@@ -90,29 +110,64 @@ class LanguageModel:
         warn_about_input(self, notes)
         return found
 
+    @overload
+    def generate(
+        self, prompt: str = ..., *, form: str | None = ..., stream: Literal[False] = ..., **options: Any
+    ) -> str: ...
+    @overload
+    def generate(
+        self, prompt: str = ..., *, form: str | None = ..., stream: Literal[True], **options: Any
+    ) -> Iterator[str]: ...
     def generate(
         self,
         prompt: str = "",
         *,
         form: str | None = None,
-        max_new: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int = 0,
-    ) -> str:
-        """A text that begins with the prompt, sampled: the same seed gives the same text.
+        max_new_tokens: int | None = None,
+        beams: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        stream: bool = False,
+        **sampling: Any,
+    ) -> str | Iterator[str]:
+        """A text that begins with the prompt: the same seed gives the same text.
 
-        form          "5x4" or "五绝", …: one of `settings.forms`; by default inferred from the first line of the prompt
-        max_new       the most tokens to add; by default, like the options below, the model's own setting
-        temperature   0 always takes the most likely token, whatever the seed
+        form            "5x4" or "五绝", …: one of `settings.forms`; by default inferred from the first line
+        max_new_tokens  the most tokens to add; by default, like the sampling, the model's own setting
+        beams           beam search with that many texts at once, in place of sampling
+        stop            a text, or several: the output ends before the first of them
+        stream          return an iterator over the added text, piece by piece, in whole characters
+        sampling        temperature (0 always takes the most likely token, whatever the seed), top_k, top_p, min_p, seed
 
         Raises ArgumentError where a character is not in the vocabulary, and where the model translates; TooLargeError
         where the prompt is longer than the model reads at once.
         """
         from regard.language.writing import write
 
-        return write(self, prompt, form, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        return write(self, prompt, form, max_new=max_new_tokens, beams=beams, stop=stop, streamed=stream, **sampling)
+
+    @overload
+    def chat(self, messages: "Sequence[Message]", *, stream: Literal[False] = ..., **options: Any) -> str: ...
+    @overload
+    def chat(self, messages: "Sequence[Message]", *, stream: Literal[True], **options: Any) -> Iterator[str]: ...
+    def chat(
+        self,
+        messages: "Sequence[Message]",
+        *,
+        max_new_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        stream: bool = False,
+        **sampling: Any,
+    ) -> str | Iterator[str]:
+        """The answer to a conversation, by the chat template of the model's own tokenizer.
+
+        messages   [{"role": "user", "content": "…"}, …]; the names of control tokens in a content are plain text
+
+        The other options are those of `generate`. Raises ArgumentError for a model without a chat template, and
+        FileError where the template fails: it runs in a sandbox, in a process with limits.
+        """
+        from regard.language.chat import chat
+
+        return chat(self, messages, max_new_tokens=max_new_tokens, stop=stop, streamed=stream, **sampling)
 
     def see(self, text: str, *, output: str | None = None, see: "See | None" = None) -> "Seen":
         """Run the whole model once on a text and its output, and record the attention of every head.

@@ -10,10 +10,10 @@ from regard.axes import in_range
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY
-from regard.generation.beams import max_translation_length
+from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
-from regard.language.translating import search
+from regard.language.translating import find_beams
 from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
 from regard.masks import Mask
 from regard.records import Attend, Kind, See
@@ -124,7 +124,8 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
     assert rows.query_tokens is not None
     written = () if rows.written is None else rows.written[0]
     before, after = (
-        _log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, Silenced(module, head))
+        _log_probabilities(run_model(model, attend, *seen.ids))[0]
+        for attend in (attend_in_model, Silenced(module, head))
     )
     found = []
     for row, token in enumerate(written):
@@ -147,7 +148,7 @@ def move_prediction(
     if edge is not None:
         edge = in_range("query", edge[0], record.shape[2]), in_range("key", edge[1], record.shape[3])
         edited = CutEdge(record.name, head, edge)
-    before, after = (_log_probabilities(_run(model, attend, *seen.ids))[0] for attend in (attend_in_model, edited))
+    before, after = (_log_probabilities(run_model(model, attend, *seen.ids))[0] for attend in (attend_in_model, edited))
     row = len(before) - 1
     if edge is not None and record.kind != "encoder":
         row = edge[0]
@@ -176,21 +177,28 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
     bare = tokenizer.encode(text)
     source = model.special.around(bare)
     _check_length(model, len(source))
-    ended = True
+    ended, most = True, max_translation_length(source, model.config.max_len)
+    beams: list[Beam] = []
     if output is None:
-        written = search(model, [bare])[0]
+        beams = find_beams(model, bare)
+        written = beams[0].ids if beams else []
         output = tokenizer.decode(written)
         notes = input_notes(model, given, output)
-        ended = len(written) < max_translation_length(source, model.config.max_len)  # otherwise it was cut off
+        ended = len(written) < most  # otherwise it was cut off
     else:
         written = tokenizer.encode(output)
         _check_length(model, len(written) + 1)
         notes = input_notes(model, given, None)
     assert model.special.start is not None  # checked by `load`
     ids = [model.special.start, *written]
-    logits = _run(model, recorder, ids, source)
-    after = [*labels(model, written), tokenizer.pieces(model.special.ends[:1])[0] if ended else ""]
+    logits = run_model(model, recorder, ids, source)
+    end = tokenizer.pieces(model.special.ends[:1])[0]
+    after = [*labels(model, written), end if ended else ""]
     trace = recorder.label(labels(model, ids), labels(model, source), after)
+    if beams:
+        trace.beams = tuple(
+            ((*labels(model, one.ids), *([end] if len(one.ids) < most else [])), one.score) for one in beams
+        )
     trace.texts, trace.candidates = (text, output), _candidates(model, logits)
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
     seen.notes, seen.ids = notes, (ids, source)
@@ -217,7 +225,7 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
         written = tokenizer.encode(output)
         check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
     ids = [*before, *written]
-    logits = _run(model, recorder, ids)
+    logits = run_model(model, recorder, ids)
     # In the prompt only the last query writes a token: the others are followed by given ones.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
@@ -236,7 +244,7 @@ def _encoding(model: "LanguageModel", text: str, output: str | None, recorder: R
     if not ids:
         raise ArgumentError("translate-empty")
     _check_length(model, len(ids))
-    _run(model, recorder, ids)
+    run_model(model, recorder, ids)
     trace = recorder.label(labels(model, ids))
     seen = Seen(text, "", trace)
     seen.ids = (ids,)
@@ -252,7 +260,7 @@ def _with_opening(model: "LanguageModel", trace: Trace, *texts: list[int]) -> Tr
         layer, head = named
         trace.opening = (records[layer].name, head)
     elif "cross" not in kinds and all(record.has_weights for record in records):
-        trace.opening = most_effective_head(records, lambda attend: _run(model, attend, *texts))
+        trace.opening = most_effective_head(records, lambda attend: run_model(model, attend, *texts))
     return trace
 
 
@@ -271,12 +279,19 @@ def labels(model: "LanguageModel", ids: list[int]) -> list[str]:
     return [piece.lstrip(" ") or piece for piece in model.tokenizer.pieces(ids)]
 
 
-def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
+def run_model(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
     """The logits of ids, and of a source if there is one, each a batch of one in the model's array type."""
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
     with one_blas_thread():  # for one sentence, several threads would wait longer than they work
         return model.model(*(convert_like(np.array([ids]), like) for ids in texts), attend=attend)
+
+
+def record_ids(model: "LanguageModel", ids: list[int]) -> Trace:
+    """The Trace of one run on ids, with exact weights."""
+    recorder = Recorder(See(qk=True))
+    run_model(model, recorder, ids)
+    return recorder.trace
 
 
 def _check_length(model: "LanguageModel", found: int) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError
-from regard.generation import search_many
-from regard.kernels.blocked.workers import run_all
+from regard.generation import beam_search, search_many
+from regard.generation.beams import Beam, max_translation_length
+from regard.kernels.blocked.workers import one_blas_thread, run_all
 from regard.language.input_text import EMPTY, InputText, Note, check_text, input_notes, read_input
 from regard.reference import Transformer
 from regard.text.id_tokenizer import AnyTokenizer
@@ -100,6 +101,24 @@ def search(
     if isinstance(model.model, Transformer):  # NumPy: BLAS threads gain little on so few rows
         return search_many(model.model, whole, **options, batch_tokens=BATCH_TOKENS, run=run_all)
     return search_many(model.model, whole, **options)
+
+
+def find_beams(model: "LanguageModel", ids: list[int]) -> list[Beam]:
+    """All texts that beam search finished for one sentence, best first: the first is that of `search`."""
+    settings, special = model.settings, model.special
+    source = special.around(ids)
+    with one_blas_thread():  # as `search`, so that the results are equal
+        found = beam_search(
+            model.model,
+            [[special.start]],
+            sources=[source],
+            beams=settings.beams,
+            max_new=[max_translation_length(source, model.config.max_len)],
+            eos=special.ends[0],
+            length_penalty=settings.length_penalty,
+            best=settings.beams,
+        )
+    return list(found[0])
 
 
 def check_translates(model: "LanguageModel") -> None:

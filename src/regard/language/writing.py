@@ -4,16 +4,18 @@ A text begins after an <eos>: training packs texts one after the other with an <
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError, TooLargeError
-from regard.generation import GREEDY, Sampling, generate
+from regard.generation import GREEDY, Sampling, beam_search, generate, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import check_text, unknown_characters
+from regard.language.streaming import stop_texts, text_pieces
 from regard.messages import Listed
-from regard.number_checks import is_number
+from regard.number_checks import check_counts, is_number
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -39,21 +41,75 @@ def write(
     form: str | None,
     *,
     max_new: int | None = None,
+    beams: int | None = None,
+    stop: str | Sequence[str] | None = None,
+    streamed: bool = False,
+    **sampling: Any,
+) -> str | Iterator[str]:
+    """The implementation of `LanguageModel.generate`."""
+    stops = stop_texts(stop)
+    if beams is not None:
+        return _search(model, prompt, form, beams, max_new, stops, streamed, sampling)
+    pick = chosen_pick(model, **sampling)
+    start = read_prompt(model, prompt, form)
+    if not (streamed or stops):
+        return model.tokenizer.decode([*start.ids, *continue_prompt(model, start, pick, max_new)])
+    before = [*start.header, *start.ids]
+    check_length(start, model.limit)
+    most = default_max_new(model, start) if max_new is None else max_new
+    check_counts(max_new_tokens=(most, 1))
+
+    def ids() -> Iterator[int]:
+        with one_blas_thread():
+            yield from stream(model.generator, before, max_new=most, pick=pick, eos=model.special.ends or None)
+
+    pieces = text_pieces(model.tokenizer, ids(), before, stops)
+    return pieces if streamed else model.tokenizer.decode(start.ids) + "".join(pieces)
+
+
+def _search(
+    model: "LanguageModel",
+    prompt: str,
+    form: str | None,
+    beams: int,
+    max_new: int | None,
+    stops: tuple[str, ...],
+    streamed: bool,
+    sampling: dict[str, Any],
+) -> str:
+    """The best continuation by beam search, which neither samples nor streams."""
+    if streamed:
+        raise ArgumentError("beams-and", name="stream")
+    given = next((name for name, value in sampling.items() if name != "seed" and value is not None), None)
+    if given is not None:
+        raise ArgumentError("beams-and", name=given)
+    check_counts(beams=(beams, 1))
+    start = read_prompt(model, prompt, form)
+    before = [*start.header, *start.ids]
+    check_length(start, model.limit)
+    most = default_max_new(model, start) if max_new is None else max_new
+    with one_blas_thread():
+        best = beam_search(model.generator, before, beams=beams, max_new=most, eos=model.special.ends or None)
+    written = "".join(text_pieces(model.tokenizer, best[0].ids, before, stops))
+    return model.tokenizer.decode(start.ids) + written
+
+
+def chosen_pick(
+    model: "LanguageModel",
+    *,
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
     seed: int = 0,
-) -> str:
-    """The implementation of `LanguageModel.generate`. Temperature 0 always takes the most likely token."""
-    given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+) -> Pick:
+    """How the next token is chosen: the model's settings, changed. Temperature 0 takes the most likely one."""
+    given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     changes = {name: value for name, value in given.items() if value is not None}
     greedy = (is_number(temperature) and temperature == 0) or not (changes or model.settings.samples)
     # The other options are validated in any case.
-    pick: Pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
-    if greedy:
-        pick = GREEDY
-    start = read_prompt(model, prompt, form)
-    return model.tokenizer.decode([*start.ids, *continue_prompt(model, start, pick, max_new)])
+    pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
+    return GREEDY if greedy else pick
 
 
 def sampling(model: "LanguageModel", **changes: Any) -> Sampling:
@@ -142,16 +198,16 @@ def with_punctuation(settings: "Settings", prompt: str, form: str | None = None)
 def continue_prompt(model: "LanguageModel", start: Prompt, pick: Pick, max_new: int | None = None) -> list[int]:
     """The ids that the model adds, up to an <eos>: at most `max_new`, by default as many as fit."""
     before = [*start.header, *start.ids]
-    check_length(start, model.config.max_len)
+    check_length(start, model.limit)
     if max_new is None:
         max_new = default_max_new(model, start)
     with one_blas_thread():  # for one text, several threads would wait longer than they work
-        found: list[int] = generate(model.model, before, max_new=max_new, pick=pick, eos=model.special.ends or None)
+        found: list[int] = generate(model.generator, before, max_new=max_new, pick=pick, eos=model.special.ends or None)
     return found
 
 
 def default_max_new(model: "LanguageModel", start: Prompt) -> int:
     """The default of `max_new`: the model's setting, or as many as its positions allow."""
-    most, limit = model.settings.max_new, model.config.max_len
+    most, limit = model.settings.max_new, model.limit
     before = len(start.header) + len(start.ids)
     return most if limit is None else min(most, limit - before + 1)  # the last one is never read

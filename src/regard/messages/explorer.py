@@ -33,6 +33,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-view-map": Message(en="Map", zh="热力图"),
     "explorer-view-lines": Message(en="Lines", zh="连线"),
     "explorer-view-sentence": Message(en="Sentence", zh="句子"),
+    "explorer-view-generation": Message(en="Generation", zh="生成"),
     "explorer-view-compare": Message(en="Compare", zh="对比"),
     "explorer-merge": Message(en="Unit", zh="单位"),
     "explorer-merge-tokens": Message(en="Tokens", zh="词元"),
@@ -99,7 +100,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-model-note": Message(
         en="Each tile is a head, each row a layer. Open one to see where it looks.",
-        zh="每个小图是一个头，每行是一层。点开看它看向哪里。",
+        zh="每个小图是一个头，每行是一层。点开可看到它关注哪里。",
     ),
     "explorer-show": Message(en="Show", zh="显示"),
     "explorer-show-maps": Message(en="small maps", zh="缩略图"),
@@ -206,6 +207,14 @@ MESSAGES: dict[str, Message] = {
     "explorer-copy-link": Message(en="Copy a link to this view", zh="复制当前视图的链接"),
     "explorer-copied": Message(en="Link copied", zh="链接已复制"),
     # --- help ---
+    "explorer-failure-empty": Message(
+        en="There is nothing to draw: the trace has no attention record with a head.",
+        zh="没有可画的内容：这个 Trace 里没有任何带注意力头的记录。",
+    ),
+    "explorer-failure-not-stored": Message(
+        en="This file does not hold {name}. In a notebook, trace.widget() computes it when asked.",
+        zh="此文件没有保存 {name}。在笔记本中用 trace.widget() 打开，即可当场计算。",
+    ),
     "explorer-help-title": Message(en="Keys", zh="按键"),
     "explorer-help-pointer": Message(
         en="With the pointer: a click pins a cell, a drag moves an enlarged map, two clicks enlarge it. The wheel "
@@ -219,6 +228,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-help-map": Message(en="map", zh="热力图"),
     "explorer-help-lines": Message(en="lines", zh="连线"),
     "explorer-help-sentence": Message(en="sentence", zh="句子"),
+    "explorer-help-generation": Message(en="generation, token by token", zh="逐个词元生成"),
     "explorer-help-compare": Message(en="compare", zh="对比"),
     "explorer-help-head-before": Message(en="previous head", zh="上一个头"),
     "explorer-help-head-after": Message(en="next head", zh="下一个头"),

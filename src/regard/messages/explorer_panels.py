@@ -138,8 +138,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-title": Message(en="Compare", zh="对比"),
     "explorer-compare-with": Message(en="Compare with", zh="对比对象"),
     "explorer-compare-as": Message(en="Shown as", zh="显示方式"),
-    "explorer-compare-side": Message(en="Side by side", zh="并排"),
-    "explorer-compare-difference": Message(en="Difference", zh="差值"),
+    "explorer-compare-as-side": Message(en="Side by side", zh="并排"),
+    "explorer-compare-as-difference": Message(en="Difference", zh="差值"),
     "explorer-compare-minus": Message(en="{right} minus {left}", zh="{right} 减去 {left}"),
     "explorer-compare-more": Message(en="more in {name}", zh="{name} 更多"),
     "explorer-compare-map": Message(
@@ -156,9 +156,12 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-largest": Message(en="Largest differences", zh="差别最大的地方"),
     "explorer-compare-sizes": Message(
         en="These two maps have different sizes, so they are shown side by side and not subtracted.",
-        zh="两张图的大小不同，因此只并排显示，不作差。",
+        zh="两张图的大小不同，因此只并排显示，不计算差值。",
     ),
     # --- generation ---
+    "explorer-effect-measuring": Message(
+        en="Silencing each head in turn: {done} of {count}", zh="正在逐个关闭各个头：{done}/{count}"
+    ),
     "explorer-generation-title": Message(en="Written token by token", zh="逐个词元生成"),
     "explorer-generation-step": Message(en="Written token", zh="写出的词元"),
     "explorer-generation-place": Message(en="{at} of {count}", zh="第 {at} 个，共 {count} 个"),
@@ -182,8 +185,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-generation-alignment": Message(en="Read from the source text", zh="从原文读取"),
     "explorer-generation-beams": Message(en="Beams", zh="束搜索的候选"),
     "explorer-generation-beams-hint": Message(
-        en="The first is the answer; underlined tokens differ from it. The number is the log-probability.",
-        zh="第一个是最终答案；带下划线的词元与它不同。数字是对数概率。",
+        en="The first is the answer; what differs is underlined. The number is its score: log-probability by length.",
+        zh="第一个是最终答案；带下划线的词元与它不同。数字是搜索的得分：按长度归一化的对数概率。",
     ),
     # --- image ---
     "explorer-image-title": Message(en="Words and the picture", zh="词与图像"),
@@ -194,6 +197,10 @@ MESSAGES: dict[str, Message] = {
     "explorer-image-keys": Message(en="Picture; arrow keys move from patch to patch.", zh="图像；用方向键逐块移动。"),
     "explorer-image-word": Message(
         en="“{word}” gives {share} % of its attention to the picture.", zh="“{word}”把 {share}% 的注意力给了这幅图像。"
+    ),
+    "explorer-image-patch-gives": Message(
+        en="The patch in row {row}, column {col} gives {share} % of its attention to the picture.",
+        zh="第 {row} 行第 {col} 列的图块把 {share}% 的注意力给了图像。",
     ),
     "explorer-image-patch": Message(
         en="Words that look at row {row}, column {col} of the picture", zh="看图像第 {row} 行第 {col} 列的词"

@@ -306,6 +306,74 @@ MESSAGES: dict[str, Message] = {
         en="the prompt has no punctuation, so it is read as one line; add punctuation, for example “{written}”",
         zh="提示里没有标点，被当成一句；请加上标点，例如写成“{written}”",
     ),
+    # --- regard chat, convert, pull ---
+    "help-chat": Message(
+        en="Talk to a model in the terminal, and see what its answers attend to.",
+        zh="在终端与模型对话，并查看回答关注了什么。",
+    ),
+    "help-chat-examples": Message(
+        en="Examples:\n"
+        "  regard chat --model SmolLM2-135M-Instruct.gguf\n"
+        "  regard chat --model Qwen/Qwen3-0.6B --temperature 0\n"
+        "  echo Hello | regard chat --model FOLDER --json",
+        zh="例子：\n"
+        "  regard chat --model SmolLM2-135M-Instruct.gguf\n"
+        "  regard chat --model Qwen/Qwen3-0.6B --temperature 0\n"
+        "  echo 你好 | regard chat --model 文件夹 --json",
+    ),
+    "metavar-chat-model": Message(en="MODEL", zh="模型"),
+    "help-chat-model": Message(
+        en="the folder of a model, a GGUF file, or the id of a model that was pulled",
+        zh="模型的文件夹、GGUF 文件，或已下载的模型的 id",
+    ),
+    "help-chat-system": Message(en="the instruction before the conversation", zh="对话之前的指令"),
+    "help-chat-most": Message(en="the most tokens of an answer; by default 512", zh="回答的最大词元数；默认为 512"),
+    "help-convert": Message(
+        en="Write a model in Hugging Face's layout: config.json, safetensors and its tokenizer.",
+        zh="把模型转换成 Hugging Face 的格式：config.json、safetensors 和分词器。",
+    ),
+    "help-convert-examples": Message(
+        en="Examples:\n  regard convert model.gguf FOLDER\n  regard convert runs/zh/model FOLDER --family marian",
+        zh="例子：\n  regard convert model.gguf 文件夹\n  regard convert runs/zh/model 文件夹 --family marian",
+    ),
+    "metavar-convert-source": Message(en="SOURCE", zh="来源"),
+    "metavar-convert-folder": Message(en="FOLDER", zh="文件夹"),
+    "metavar-family": Message(en="FAMILY", zh="家族"),
+    "help-convert-source": Message(
+        en="a GGUF file, a folder of the hub, or a folder that regard wrote",
+        zh="GGUF 文件、hub 格式的文件夹，或 regard 保存的文件夹",
+    ),
+    "help-convert-folder": Message(en="the new folder", zh="新文件夹"),
+    "help-family": Message(
+        en="for a folder that regard wrote, the model_type to write; by default the first that describes the model",
+        zh="来源是 regard 保存的文件夹时，目标的 model_type；默认为第一个能描述该模型的",
+    ),
+    "converted": Message(en="{folder}: a model of type {family}", zh="{folder}：{family} 类型的模型"),
+    "help-pull": Message(
+        en="Download a model from Hugging Face's hub into its usual cache; an interrupted download continues.",
+        zh="从 Hugging Face 下载模型，存入它的默认缓存；中断后可继续。",
+    ),
+    "help-pull-examples": Message(
+        en="Examples:\n"
+        "  regard pull HuggingFaceTB/SmolLM2-135M-Instruct\n"
+        "  HF_ENDPOINT=https://MIRROR regard pull openai-community/gpt2\n"
+        "\n"
+        "Only safetensors, settings and tokenizers are downloaded, no code and no pickles.\n"
+        "HF_HOME sets the cache; with HF_HUB_OFFLINE nothing is downloaded",
+        zh="例子：\n"
+        "  regard pull HuggingFaceTB/SmolLM2-135M-Instruct\n"
+        "  HF_ENDPOINT=https://镜像站 regard pull openai-community/gpt2\n"
+        "\n"
+        "只下载 safetensors、设置和分词器，不下载代码和 pickle。\n"
+        "HF_HOME 设置缓存的位置；设置了 HF_HUB_OFFLINE 时不下载",
+    ),
+    "metavar-hub-id": Message(en="ID", zh="ID"),
+    "metavar-revision": Message(en="REVISION", zh="版本"),
+    "help-pull-id": Message(en="organisation/name", zh="组织/名称"),
+    "help-revision": Message(en="a branch, a tag or a commit; by default main", zh="分支、标签或提交；默认为 main"),
+    "pulled": Message(
+        en='now: regard see --model {name} "a text"', zh='现在可以：regard see --model {name} "一段文本"'
+    ),
     "help-generate-model": Message(
         en="poet, or the folder of a model or a run; by default poet",
         zh="poet（写诗），或模型、训练的文件夹；默认为 poet",

@@ -46,6 +46,117 @@ MESSAGES: dict[str, Message] = {
         "found {found!r}",
         zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的编号，例如 15 3 27；现在是 {found!r}",
     ),
+    # --- chat ---
+    "chat-which": Message(
+        en="regard chat needs --model: a folder or a GGUF file of a model that was trained for conversations, such as "
+        "SmolLM2-Instruct or Qwen",
+        zh="regard chat 需要 --model：一个为对话训练的模型（如 SmolLM2-Instruct 或 Qwen）的文件夹或 GGUF 文件",
+    ),
+    "chat-begin": Message(
+        en="{name}. Type a message; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends",
+        zh="{name}。请输入消息；/help 列出命令，Ctrl-C 停止回答，Ctrl-D 结束",
+    ),
+    "chat-unknown": Message(
+        en="there is no command {found}; commands: {names}",
+        zh="没有 {found} 这个命令；可用的命令：{names}",
+    ),
+    "chat-stopped": Message(en="(stopped)", zh="（已停止）"),
+    "chat-help": Message(
+        en="/see   which words before the last answer it attended to most\n/new   begin a new conversation\n/exit  end",
+        zh="/see   上一个回答最关注前文的哪些词\n/new   开始新的对话\n/exit  结束",
+    ),
+    "chat-see": Message(
+        en="The last answer attended most to (mean of all layers and heads, without the first token):",
+        zh="上一个回答最关注的词（所有层和头的平均，不计第一个词元）：",
+    ),
+    "chat-see-nothing": Message(
+        en="there is no answer yet: type a message first",
+        zh="还没有回答：请先输入一条消息",
+    ),
+    "language-not-pulled": Message(
+        en="there is no folder {name}, and no model of that name in the cache; to download it: regard pull {name}",
+        zh="文件夹 {name} 不存在，缓存里也没有这个名字的模型；要下载它：regard pull {name}",
+    ),
+    "pull-name": Message(
+        en="the name of a model on the hub is like organisation/name; found {found!r}",
+        zh="模型在 hub 上的名字形如 组织/名称；现在是 {found!r}",
+    ),
+    "pull-revision": Message(
+        en="a revision is a branch, a tag or a commit; found {found!r}",
+        zh="revision 应为分支、标签或提交；现在是 {found!r}",
+    ),
+    "pull-gated": Message(
+        en="{name} is for people who accept its licence: accept it on its page, then log in (hf auth login)",
+        zh="{name} 需要先接受许可协议：请在它的网页上接受，然后登录（hf auth login）",
+    ),
+    "pull-absent": Message(
+        en="{endpoint} has no model {name} with revision {revision}, or it is private: check the name, or log in "
+        "(hf auth login)",
+        zh="{endpoint} 上没有模型 {name}（revision {revision}），或者它不公开：请检查名字，或登录（hf auth login）",
+    ),
+    "pull-offline": Message(
+        en="HF_HUB_OFFLINE is set, so nothing is downloaded, and the cache lacks files of {name}: unset it and "
+        "try again",
+        zh="设置了 HF_HUB_OFFLINE，因此不下载，而缓存里缺少 {name} 的文件：请取消设置后重试",
+    ),
+    "pull-unreachable": Message(
+        en="{name} cannot be downloaded from {endpoint}: {reason}. What has arrived is kept; try again, or set "
+        "HF_ENDPOINT to a mirror",
+        zh="无法从 {endpoint} 下载 {name}：{reason}。已下载的部分会保留；请重试，或把 HF_ENDPOINT 设为镜像站",
+    ),
+    "convert-not-empty": Message(
+        en="{path} exists and is not an empty folder: give the name of a new folder",
+        zh="{path} 已存在且不是空文件夹：请给出新文件夹的名字",
+    ),
+    "convert-no-family": Message(
+        en="{path} cannot be written as any of Hugging Face's families ({names}): for example, {reason}",
+        zh="{path} 无法保存为 Hugging Face 的任何一个模型家族（{names}）；例如：{reason}",
+    ),
+    "chat-messages": Message(
+        en="messages must be a list of objects, each with a role, such as user, and a content; found {found}",
+        zh="messages 应为列表，其中每一项有 role（如 user）和 content；现在是 {found}",
+    ),
+    "chat-message": Message(
+        en="{place} must have a role and a content, both texts; found {found}",
+        zh="{place} 必须有 role 和 content，两者都是文本；现在是 {found}",
+    ),
+    "chat-long": Message(
+        en="the conversation is too long: {found:,}; at most {most:,}",
+        zh="对话太长：{found:,}；最多 {most:,}",
+    ),
+    "chat-no-template": Message(
+        en="{name} has no chat template: its tokenizer does not say how a conversation is written. Use generate, or "
+        "the folder of a model that was trained for conversations",
+        zh="{name} 没有对话模板：它的分词器没有说明对话的格式。请改用 generate，或使用为对话训练的模型",
+    ),
+    "chat-template-raised": Message(
+        en="the chat template of {path} refuses these messages: {reason}",
+        zh="{path} 的对话模板拒绝这些消息：{reason}",
+    ),
+    "chat-template-fails": Message(
+        en="the chat template of {path} fails: {reason}",
+        zh="{path} 的对话模板出错：{reason}",
+    ),
+    "chat-template-slow": Message(
+        en="the chat template of {path} takes more than {seconds} s and was stopped: do not use this file",
+        zh="{path} 的对话模板运行超过 {seconds} 秒，已被停止：请不要使用这个文件",
+    ),
+    "chat-template-large": Message(
+        en="the chat template of {path} needs more than {most} and was stopped: do not use this file",
+        zh="{path} 的对话模板需要超过 {most} 的内存，已被停止：请不要使用这个文件",
+    ),
+    "stop-kind": Message(
+        en="stop must be a text, or several texts, none of them empty; found {found}",
+        zh="stop 应为一段或几段非空的文本；现在是 {found}",
+    ),
+    "beams-and": Message(
+        en="beam search takes the best text of several and has no {name}: leave out beams or {name}",
+        zh="束搜索从几个文本中选最好的，不能同时指定 {name}：请去掉 beams 或 {name}",
+    ),
+    "transformers-padding": Message(
+        en="models that the transformers package computes read one text at a time here: give one prompt",
+        zh="由 transformers 计算的模型在这里一次只能读一段文本：请只给一个提示",
+    ),
     # --- a folder ---
     "bundled-absent": Message(
         en="this installation of regard lacks its model {name!r}: there is no folder {path}; "
@@ -242,8 +353,8 @@ MESSAGES: dict[str, Message] = {
     "prefill-ragged": Message(
         en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "
         "{length} columns: give prompts of one length, or begin again",
-        zh="长短不一的提示（{shortest} 到 {longest} 个 id）需要全新的解码，而这次解码已读了 {length} 列："
-        "请给长度相同的提示，或重新 begin",
+        zh="长短不一的提示（{shortest} 到 {longest} 个 id）要从头开始解码，而这次解码已读了 {length} 列："
+        "请给长度相同的提示，或重新调用 begin",
     ),
     # --- sampling ---
     "pick-kind": Message(

@@ -376,6 +376,57 @@ MESSAGES: dict[str, Message] = {
         "found {found}",
         zh="图片应为 (高, 宽, 3) 的数组（字节，或 0 到 1 的浮点数），或 PNG 文件的字节；现在是 {found}",
     ),
+    # --- attention over pictures ---
+    "image-none": Message(
+        en="none of the {count} records has a picture: trace.image needs a model that reads images. If it reads one, "
+        "give watch(…, images=(picture, (rows, columns))), or the picture of a record with with_image",
+        zh="{count} 条记录都没有图片：trace.image 需要读取图像的模型。如果模型确实读入了图像，请用 "
+        "watch(…, images=(图片, (行数, 列数)))，或用 with_image 给记录加上图片",
+    ),
+    "watch-images": Message(
+        en="images=: a grid of {rows} × {cols} has {patches} patches, but the model read {found}: give the grid that "
+        "has this number of patches",
+        zh="images=：{rows} × {cols} 的网格有 {patches} 个图块，而模型读入的是 {found} 个：请给出图块数相符的网格",
+    ),
+    "image-not-here": Message(
+        en="{name!r} has no patches of a picture among its queries or keys: choose another layer",
+        zh="{name!r} 的查询和键中没有图块：请选择别的层",
+    ),
+    "image-number": Message(
+        en="image={asked}: {name!r} has no such picture; there are {found}",
+        zh="image={asked}：{name!r} 没有这幅图片；现有 {found}",
+    ),
+    "image-number-form": Message(
+        en="image= is the number of a picture, from 0 on; found {found!r}",
+        zh="image= 是图片的编号，从 0 开始；现在是 {found!r}",
+    ),
+    "image-head": Message(
+        en='head= is the number of a head, or "mean"; found {found!r}',
+        zh='head= 应为头的编号，或 "mean"；现在是 {found!r}',
+    ),
+    "image-query": Message(
+        en="a query is a word, a position, or the row and column of a patch such as (2, 5); found {found!r}",
+        zh="查询应为一个词、一个位置，或图块的行和列，例如 (2, 5)；现在是 {found!r}",
+    ),
+    "image-no-words": Message(
+        en="{name!r} has no words, so that {asked!r} cannot be found: give {found}, a position, or a patch such as "
+        "(2, 5); for a text, give watch the tokenizer",
+        zh="{name!r} 没有词，找不到 {asked!r}：请给出 {found}、位置，或图块，例如 (2, 5)；"
+        "如果是文本，请把 tokenizer 交给 watch",
+    ),
+    "image-word": Message(
+        en="there is no {asked!r} among the {count} tokens of {name!r}; give a word as it is written there, or a "
+        "position",
+        zh="{name!r} 的 {count} 个词元中没有 {asked!r}；请给出文本中的词（与原文写法一致），或一个位置",
+    ),
+    "image-patch-range": Message(
+        en="there is no patch {asked!r}: the picture has {rows} × {cols} patches, counted from (0, 0)",
+        zh="没有图块 {asked!r}：图片有 {rows} × {cols} 个图块，从 (0, 0) 开始数",
+    ),
+    "image-patch-none": Message(
+        en="the queries of {name!r} are no patches, so that {asked!r} cannot be one: give a word or a position",
+        zh="{name!r} 的查询不是图块，没有 {asked!r}：请给出一个词或一个位置",
+    ),
     # --- comparison of two traces ---
     "compare-trace": Message(
         en="compare needs another Trace; found {found}",
@@ -406,4 +457,8 @@ MESSAGES: dict[str, Message] = {
     ),
     "compare-side-0": Message(en="first", zh="第一个"),
     "compare-side-1": Message(en="second", zh="第二个"),
+    "outputs-not-kept": Message(
+        en="{name} kept no values, so the outputs of its heads are unknown; record with see=See(qk=True, v=True)",
+        zh="{name} 没有保留值，因此无法得知各头的输出；记录时请使用 see=See(qk=True, v=True)",
+    ),
 }

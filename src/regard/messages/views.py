@@ -101,6 +101,28 @@ MESSAGES: dict[str, Message] = {
     "plot-keys": Message(en="key position", zh="键位置"),
     "plot-first": Message(en="first {share} %", zh="首词元 {share}%"),
     "plot-weight": Message(en="weight", zh="权重"),
+    # --- attention over pictures ---
+    "image-picture": Message(en="picture {number}", zh="图 {number}"),
+    "image-crop": Message(en="crop {number}", zh="切块 {number}"),
+    "image-frame": Message(en="frame {number}", zh="第 {number} 帧"),
+    "image-whole": Message(en="whole picture", zh="整幅图"),
+    "image-of-word": Message(en="attention of “{word}”", zh="“{word}”的注意力"),
+    "image-of-patch": Message(en="attention of patch ({row}, {col})", zh="图块 ({row}, {col}) 的注意力"),
+    "image-of-all": Message(en="mean attention of {count} queries", zh="{count} 个查询的平均注意力"),
+    "image-to-word": Message(en="attention of each patch to “{word}”", zh="各图块对“{word}”的注意力"),
+    "image-to-all": Message(en="attention of each patch to {count} keys", zh="各图块对 {count} 个键的注意力"),
+    "image-share": Message(en="on the picture: {share}", zh="落在图像上：{share}"),
+    "image-share-several": Message(en="on {count} pictures: {share}", zh="落在 {count} 幅图像上：{share}"),
+    "image-sinks": Message(
+        en="on sinks: {share} (× marks {count} patches that nearly every query attends to; at the border: {border})",
+        zh="落在注意力汇上：{share}（× 标出 {count} 个几乎所有查询都关注的图块；其中在边缘的：{border}）",
+    ),
+    "image-first-token": Message(en="the first token", zh="第一个词元"),
+    "image-share-first": Message(en="on {name}: {share}", zh="落在{name}上：{share}"),
+    "image-window": Message(en="uncoloured patches lie outside of the window", zh="未着色的图块在窗口之外"),
+    "image-more": Message(
+        en="the {shown} pictures with the largest shares, of {count}", zh="共 {count} 幅，这里是份额最大的 {shown} 幅"
+    ),
     "plot-scale-root": Message(en="square-root scale", zh="平方根刻度"),
     "plot-scale-bend": Message(en="logarithmic above {weight}", zh="{weight} 以上为对数刻度"),
     "plot-hidden": Message(en="grey: hidden or exactly 0", zh="灰色：不可见，或恰为 0"),

@@ -15,6 +15,7 @@ class IdTokenizer:
     """
 
     unknown = None
+    control_tokens: tuple[str, ...] = ()
 
     def __init__(
         self, vocab_size: int, *, pad: int | None = None, bos: int | None = None, eos: int | None = None
@@ -47,6 +48,10 @@ class IdTokenizer:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as a number."""
         return [str(int(one)) for one in ids]
+
+    def raw_tokens(self, ids: Iterable[int]) -> list[str]:
+        """Each id as a number, with the space before it."""
+        return [f" {one}" for one in self.pieces(ids)]
 
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """None: every id is written."""

@@ -119,6 +119,35 @@ class Tokenizer:
         """
         return self.encode_all([text])[0]
 
+    def encode_template(self, text: str, separator: str) -> list[int]:
+        """The ids of a rendered conversation, in which the names of control tokens are control tokens.
+
+        Text in which a name is split by `separator` has it removed and stays text.
+        """
+        _check_surrogates(text)
+        inner = self._inner
+        inner.encode_special_tokens = False
+        try:
+            if separator not in text:
+                return _call(lambda: inner.encode(text, add_special_tokens=False)).ids
+            names = "|".join(re.escape(name) for name in sorted(self.control_tokens, key=len, reverse=True))
+            parts = re.split(f"({names})", text) if names else [text]
+            ids: list[int] = []
+            for part in filter(None, parts):
+                inner.encode_special_tokens = separator in part
+                ids += self._encode_part(part.replace(separator, ""))
+            return ids
+        finally:
+            inner.encode_special_tokens = True
+
+    def _encode_part(self, text: str) -> list[int]:
+        return list(_call(lambda: self._inner.encode(text, add_special_tokens=False)).ids)
+
+    @property
+    def control_tokens(self) -> tuple[str, ...]:
+        """The texts of the control tokens."""
+        return tuple(self._special.values())
+
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text; faster than one by one."""
         for text in texts:
@@ -174,6 +203,10 @@ class Tokenizer:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The text of each id, or its bytes ⟨E6 9C⟩ where it is part of a character."""
         return [self._piece(i) for i in self._checked_ids(ids)]
+
+    def raw_tokens(self, ids: Iterable[int]) -> list[str]:
+        """The spelling of each id in the vocabulary, such as Ġcat."""
+        return [self._inner.id_to_token(i) or "" for i in self._checked_ids(ids)]
 
     def _piece(self, i: int) -> str:
         if i in self._special:

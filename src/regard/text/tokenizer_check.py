@@ -6,15 +6,14 @@ process ends.
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from regard.errors import FileError
 from regard.memory import format_bytes
+from regard.text.process_limits import start
 from regard.text.regex_cost import Cost
 
 TIMEOUT = 20.0
@@ -40,13 +39,7 @@ def _run_trial(content: bytes) -> dict[str, Any]:
 
     slow = {"key": "tokenizer-slow", "values": {"seconds": f"> {tokenizer_trial.SECONDS}", "most": "1"}}
     try:
-        process = subprocess.Popen(
-            _command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a Rust panic prints there
-            env=_environment(),
-        )
+        process = start(tokenizer_trial.__name__)
     except OSError:  # no second process is possible, as in a browser: try it here, without limits
         return tokenizer_trial.try_content(content)
     with process:
@@ -63,16 +56,3 @@ def _run_trial(content: bytes) -> dict[str, Any]:
     if process.returncode in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)):
         return slow
     return {"key": "tokenizer-memory", "values": {"most": format_bytes(tokenizer_trial.memory_limit(len(content)))}}
-
-
-def _command() -> list[str]:
-    """The command that starts Python without its start-up files, with the import path of this process."""
-    folders = [each for each in sys.path if os.path.isabs(each)]
-    program = f"import sys; sys.path[:] = {folders!r}; from regard.text.tokenizer_trial import main; main()"
-    return [sys.executable, "-I", "-S", "-B", "-c", program]
-
-
-def _environment() -> dict[str, str]:
-    kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG")
-    given = {name: os.environ[name] for name in kept if name in os.environ}
-    return given | {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}

@@ -18,6 +18,7 @@ import tokenizers
 from tokenizers import Regex, normalizers
 
 from regard.memory import format_bytes
+from regard.text.process_limits import limit_process
 from regard.text.regex_cost import Cost, search_cost
 from regard.text.regex_parse import PatternError, SlowPatternError
 from regard.text.tokenizer_limits import MOST_GROWTH, Refusal, check_bytes, check_tree, parse_json
@@ -124,32 +125,10 @@ def memory_limit(size: int) -> int:
     return MEMORY + PER_BYTE * size
 
 
-def limit_process(size: int) -> None:
-    """Limit memory and processor time to what a file of this size needs; does nothing where the system cannot."""
-    try:
-        import resource
-    except ImportError:
-        return
-    wanted = {resource.RLIMIT_CPU: SECONDS, resource.RLIMIT_CORE: 0}
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            wanted[resource.RLIMIT_AS] = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        wanted[resource.RLIMIT_AS] += memory_limit(size)
-    except OSError:
-        pass
-    for kind, most in wanted.items():
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        try:
-            resource.setrlimit(kind, (most, most))
-        except (ValueError, OSError):  # macOS refuses some
-            continue
-
-
 def main() -> None:
     """Read the content from stdin, limit the process, try the file and print the answer."""
     gc.disable()  # a large file makes millions of objects, and each collection visits all of them
     content = sys.stdin.buffer.read()
-    limit_process(len(content))
+    limit_process(memory=memory_limit(len(content)), seconds=SECONDS)
     print(json.dumps(try_content(content)), flush=True)
     os._exit(0)  # freeing a large tree takes long

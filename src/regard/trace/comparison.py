@@ -156,7 +156,7 @@ class Comparison:
 
     def text(self, most: int | None = 20, lang: Language | None = None) -> str:
         """The table of the `most` heads that differ most."""
-        from regard.views.comparison_table import comparison_table
+        from regard.views.tables import comparison_table
 
         return comparison_table(self, most, lang)
 

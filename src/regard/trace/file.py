@@ -1,6 +1,6 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 6, "texts": […], "tokens": [[…]], "records": [{…}]}
+    metadata["regard"]   {"format": "regard-trace", "version": 7, "texts": […], "tokens": [[…]], "records": [{…}]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
                          packed where the record says so, see `compression`
 
@@ -32,9 +32,10 @@ from regard.memory import format_bytes
 from regard.records import CHECK_MEMORY_FROM, Record
 from regard.statistics_table import STATISTICS
 from regard.trace.compression import Packer
-from regard.trace.image_file import image_entry
+from regard.trace.image_file import PixelTable
 from regard.trace.mask_file import mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
+from regard.trace.written_file import beams_in, candidates_in, written_entry
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
@@ -58,11 +59,12 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
 
     tensors: dict[str, np.ndarray] = {}
     tokens = TokenTable()
-    packer = Packer()
-    records = [_json_entry(record, f"{i}.", tensors, tokens, qk, packer) for i, record in enumerate(trace)]
+    packer, pixels = Packer(), PixelTable()
+    records = [_json_entry(record, f"{i}.", tensors, tokens, qk, packer, pixels) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     about |= {} if trace.texts is None else {"texts": list(trace.texts)}
     about |= {} if trace.opening is None else {"opening": list(trace.opening)}
+    about |= written_entry(trace)
     target = Path(path)
     extension_of(target, TRACE)
     check_target(target)
@@ -98,6 +100,7 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
             tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
             trace = Trace(records)
             trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
+            trace.candidates, trace.beams = candidates_in(tensors, about), beams_in(tensors, about)
             return trace
     except (OSError, SafetensorError, OverflowError, MemoryError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
@@ -138,15 +141,21 @@ class TokenTable:
 
 
 def _json_entry(
-    record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool, packer: Packer
+    record: Record,
+    place: str,
+    tensors: dict[str, np.ndarray],
+    tokens: TokenTable,
+    qk: bool,
+    packer: Packer,
+    pixels: PixelTable,
 ) -> dict[str, Any]:
     """The record as JSON; its arrays go to `tensors`."""
     arrays = {name: x for one in STATISTICS for name, x in one.arrays(getattr(record, one.name)).items()}
     arrays |= {} if record.ids is None else {"ids": record.ids}
     if record.padding is not None:
         arrays |= {"text.queries": record.padding.queries, "text.keys": record.padding.keys}
-    picture, picture_arrays = image_entry(record.image)
-    arrays |= picture_arrays
+    images, image_arrays = pixels.entries(record.images, place)
+    arrays |= image_arrays
     kept, kept_arrays = _kept(record) if qk else (None, {})
     arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
     same = _duplicates(arrays)
@@ -172,7 +181,7 @@ def _json_entry(
         **({} if record.prompt is None else {"prompt": record.prompt}),
         **({"fused": True} if record.fused else {}),
         **({"rest": record.rest} if record.rest else {}),
-        **({} if picture is None else {"image": picture}),
+        **({"images": images} if images else {}),
     }
 
 

@@ -92,6 +92,7 @@ def mean_of_heads(record: Record) -> Record:
         written=record.written,
         prompt=record.prompt,
         padding=record.padding,
+        images=record.images,
         exact=None if record.exact is None else MeanOfHeads(record.exact),
     )
 

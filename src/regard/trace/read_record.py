@@ -22,21 +22,21 @@ from regard.records import DecodeStep, Record, Rest, Top
 from regard.statistics_table import STATISTICS, Statistic
 from regard.trace.compression import Unpacker
 from regard.trace.from_weights import KINDS
-from regard.trace.image_file import image_in
+from regard.trace.image_file import images_in
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 
-FORMAT, VERSION, KEY = "regard-trace", 6, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 7, "regard"
 """A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None.
 
-5 has `max_score`, 6 `kept.v` and `image`.
+5 has `max_score`, 6 `kept.v` and `image`, 7 `images` in its place.
 """
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_OPTIONAL = {"step", "prompt", "fused", "rest", "written", "packed", "same", "image"}
+_OPTIONAL = {"step", "prompt", "fused", "rest", "written", "packed", "same", "image", "images"}
 _ARRAYS = re.compile(
     "|".join(re.escape(name) for one in STATISTICS for name in one.file_names)
-    + r"|ids|image|text\.(queries|keys)|kept\.(weights|q|k|v|lse|bias|mask\.\d+)"
+    + r"|ids|image|images\.\d+(\.positions)?|text\.(queries|keys)|kept\.(weights|q|k|v|lse|bias|mask\.\d+)"
 )
 SAME = {"kept.lse": "lse"}
 """Arrays that may be stored as a reference to another array of the record."""
@@ -195,7 +195,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Re
         prompt=_prompt(tensors, entry.get("prompt"), place, T),
         padding=_padding(tensors, own, names, (B, H, T, S)),
         exact=_exact(tensors, own, entry, (B, H, T, S), statistics["map"]),
-        image=image_in(tensors, own, entry, (B, H, T, S)),
+        images=images_in(tensors, own, entry, (B, H, T, S)),
     )
     tensors.check_stored(place, (B, H, T, S), _numbers(record))
     return record

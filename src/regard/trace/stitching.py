@@ -6,7 +6,7 @@ a sample are those of its ancestors. The records hold which call continues which
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ from regard.arrays import Array, concatenated, convert_like, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError
 from regard.exact_weights import ExactWeights
+from regard.images import RecordImage, Side
 from regard.messages import say
 from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
@@ -141,6 +142,7 @@ class StitchedWeights(ExactWeights):
             prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
             padding=padding,
             exact=self,
+            images=self._images(),
             **self._merged(),
             **pooled,
         )
@@ -154,6 +156,17 @@ class StitchedWeights(ExactWeights):
                 found[one.name] = self._top(parts) if one.parts else self._concatenated_rows(parts, one.empty)
             elif one.merge == "last":
                 found[one.name] = self._of_last_call(parts[-1], one.empty)
+        return found
+
+    def _images(self) -> tuple[RecordImage, ...]:
+        """The pictures that the calls read, as keys of the whole text; also as its queries, if these begin with it."""
+        side: Side = "keys" if self.is_cross or self.first else "both"
+        last = self.pieces[-1]
+        found: tuple[RecordImage, ...] = ()
+        for image in last.record.images:
+            samples = [None] if image.sample is None else np.flatnonzero(last.rows == image.sample).tolist()
+            if image.is_on("keys"):
+                found += tuple(replace(image, side=side, sample=sample) for sample in samples)
         return found
 
     def _of_last_call(self, values: Array | None, empty: float) -> Array | None:

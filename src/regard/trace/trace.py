@@ -33,6 +33,8 @@ Range = slice | range | None
 """Positions whose exact weights are drawn; None for all of them."""
 Candidates = tuple[tuple[str, float], ...]
 """Tokens with their probabilities, the likeliest first."""
+WrittenBeam = tuple[tuple[str, ...], float]
+"""The tokens of a text that beam search found, and its score."""
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
@@ -54,7 +56,9 @@ class Trace:
         self.opening: tuple[str, int] | None = None
         """The record name and the head that views show first, where the model's settings name one."""
         self.candidates: tuple[Candidates, ...] | None = None
-        """The likeliest next tokens of every query of the decoder, with their probabilities, where known; not saved."""
+        """The likeliest next tokens of every query of the decoder, with their probabilities, where known."""
+        self.beams: tuple[WrittenBeam, ...] | None = None
+        """The texts that beam search found, best first, as tokens with their scores, where known."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
         """Converts ids to tokens, where a tokenizer is known; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
@@ -172,7 +176,7 @@ class Trace:
         """A Trace of other records with the same texts."""
         part = Trace(records)
         part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
-        part.candidates = self.candidates
+        part.candidates, part.beams = self.candidates, self.beams
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
@@ -353,6 +357,35 @@ class Trace:
         assert figure is not None
         return figure
 
+    def image(
+        self,
+        query: Any = None,
+        *,
+        layer: int | str | None = None,
+        head: int | Literal["mean"] | None = None,
+        sample: int = 0,
+        image: int | None = None,
+        vmax: float | None = None,
+        cmap: Any = None,
+        lang: Language | None = None,
+    ) -> "Figure":
+        """Lay the attention of a query over the pictures that the model read, with matplotlib; returns the Figure.
+
+        query   a word, its last occurrence; "[CLS]"; the row and column of a patch, from (0, 0) on; a position. Without
+                it the class token, the last token of a text, or the mean of all queries
+        layer   a record by number or name; "rollout" for all layers multiplied; by default the last one with a picture
+        head    the number of a head; by default the mean of all
+        image   the number of a picture, from 0 on; by default all, with their crops and frames
+
+            trace.image("dog", layer=20).savefig("dog.png")
+
+        Weights are exact: a text of more tokens than `See(map=…)` needs `See(qk=True)`. Where the patches are the
+        queries and the words the keys, as in a diffusion model, it shows how much each patch attends to the word.
+        """
+        from regard.views.image_attention import plot_image
+
+        return plot_image(self, query, layer, head, sample, image, vmax=vmax, cmap=cmap, lang=lang)
+
     def html(
         self,
         path: str | os.PathLike[str],
@@ -364,16 +397,21 @@ class Trace:
         merge: Merge | None = None,
         rows: Range = None,
         cols: Range = None,
+        model: Any = None,
+        inputs: Any = None,
+        tokenizer: Any = None,
     ) -> None:
         """Write the explorer as one self-contained HTML file: all layers and heads of a sample, or one layer.
 
         The file loads nothing and works offline, at most 5 MB for a layer of 12 heads at any length: of a long text it
-        holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`.
+        holds the maps, and exact weights around the strongest places. `rows` and `cols` as for `show`. With the `model`
+        and its `inputs`, as for `widget`, every head is silenced once, and the file shows how far the output moves.
         """
         from regard.views.explorer.page import write_page
 
         extension_of(Path(path), *PAGES)
-        write_page(self, path, layer, sample, lang, scale, merge, rows, cols)
+        options: dict[str, Any] = {"model": model, "inputs": inputs, "tokenizer": tokenizer}
+        write_page(self, path, layer, sample, lang, scale, merge, rows, cols, **options)
 
     def widget(
         self,

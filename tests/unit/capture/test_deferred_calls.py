@@ -1,5 +1,7 @@
 """Deferred calls: the same records as if each call had been computed at once."""
 
+import gc
+import weakref
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 import regard
 from regard import See, Trace
 from regard.capture import deferred_calls
+from regard.capture.watching import Watcher
 from regard.dispatch import observation
 from regard.records import Record
 
@@ -101,6 +104,28 @@ def test_reading_the_trace_computes() -> None:
 
 
 @pytest.mark.usefixtures("deferred")
+def test_calls_that_repeat_another_are_recorded_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = []
+    original = Watcher._add
+    monkeypatch.setattr(
+        Watcher, "_add", lambda self, call, place: added.append(place.name) or original(self, call, place)
+    )
+    net = model()
+    with torch.no_grad(), regard.watch(net) as trace:
+        net(X)
+    assert trace.names == ["0", "1", "2", "3", "4"]
+    assert added == ["0", "2", "3", "4"]  # the others differ from the call before
+    added.clear()
+    with torch.no_grad(), regard.watch(net, layers=[1]) as trace:
+        net(X)
+        net(X)
+    assert trace.names == ["1", "1#1"]
+    wanted = watched(See(), X)
+    assert torch.equal(present(trace[1].map), present(trace[0].map))
+    torch.testing.assert_close(trace[0].map, wanted["1"].map)
+
+
+@pytest.mark.usefixtures("deferred")
 def test_in_inference_mode() -> None:
     net, wanted = model(), watched(EVERYTHING, X)
     with torch.inference_mode(), regard.watch(net, see=EVERYTHING) as trace:
@@ -119,3 +144,17 @@ def test_our_own_error_becomes_a_warning(monkeypatch: pytest.MonkeyPatch) -> Non
     with torch.no_grad(), pytest.warns(UserWarning, match=r"0, 1, 2.*a mistake of ours"), regard.watch(net):
         found = net(X)
     assert torch.equal(found, model()(X))
+
+
+@pytest.mark.usefixtures("deferred")
+def test_records_are_released_with_the_trace() -> None:
+    """Without waiting for the garbage collector: on a GPU they may be large."""
+    gc.collect()
+    gc.disable()
+    try:
+        trace = watched(See(), X)
+        held = weakref.ref(present(trace[0].map))
+        del trace
+        assert held() is None
+    finally:
+        gc.enable()

@@ -139,7 +139,7 @@ def test_tokens_print_as_text_if_they_are_text(model: Transformer) -> None:
         (
             {"mute": {}},
             ArgumentError,
-            "no argument 'mute'; its arguments are silence, cut, freeze, token, position, tokenizer",
+            "no argument 'mute'; its arguments are silence, cut, freeze, mean, resample, path, token, position",
         ),
         ({"silence": [NAME]}, ArgumentError, "found list"),
         ({"silence": SILENCE}, ArgumentError, r"effect\(model, inputs, silence=…\)"),

@@ -97,8 +97,8 @@ def test_an_unknown_language_is_refused(run: Run, arguments: list[str]) -> None:
         (["expalin"], "there is no command 'expalin'; did you mean explain?"),
         (
             ["zzz"],
-            "no command 'zzz'; there are: see, heads, translate, generate, explain, train, evaluate, plot, film, "
-            "doctor",
+            "no command 'zzz'; there are: see, heads, survey, translate, generate, chat, explain, train, evaluate, "
+            "plot, film, convert, pull, doctor",
         ),
         (["explain", "--cusal"], "there is no option --cusal; did you mean --causal?"),
         (["see", "--jsno"], "did you mean --json?"),

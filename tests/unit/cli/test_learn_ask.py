@@ -112,7 +112,7 @@ def test_asking_without_saved_progress(run: Run, home: Path, monkeypatch: pytest
     code, _, err = run("learn", "ask", FIRST.id, "--rate", "good")
     assert code == 0
     assert err.count("progress is not saved") == 1
-    assert "comes again" not in err, "nobody will remember"
+    assert "comes again" not in err, "no rating was saved"
 
 
 # --- at a terminal -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`regard learn export` and `import`: what the learner is told."""
+"""`regard learn export` and `import`: what the command prints."""
 
 import json
 from pathlib import Path

@@ -421,5 +421,5 @@ BUGS = (
 @pytest.mark.parametrize("name", BUGS)
 def test_a_fixed_program_differs_from_the_stub_in_few_lines(name: str) -> None:
     tried = exercise(name)
-    broken, mended = tried.stub.splitlines(), tried.solution.splitlines()
-    assert 1 <= len(set(mended) - set(broken)) <= 4
+    broken, fixed = tried.stub.splitlines(), tried.solution.splitlines()
+    assert 1 <= len(set(fixed) - set(broken)) <= 4

@@ -1,6 +1,6 @@
 """The answer sheets: expected answers, mistakes of the tutorials, and hand-typed right sheets.
 
-That every mistake is told by its name is tested for all sheets in test_exercises.py.
+That every mistake gets its own diagnosis is tested for all sheets in test_exercises.py.
 """
 
 from pathlib import Path

@@ -122,7 +122,7 @@ def test_the_card_shows_the_current_translations_of_the_hundred_sentences(transl
 def test_torch_is_not_needed() -> None:
     code = (
         "import regard, sys\n"
-        "print(regard.load('translator').translate('I love you'), regard.load('poet').generate(max_new=5))\n"
+        "print(regard.load('translator').translate('I love you'), regard.load('poet').generate(max_new_tokens=5))\n"
         "print(*{'torch', 'transformers', 'matplotlib', 'sacrebleu', 'opencc', 'pypinyin'} & sys.modules.keys())\n"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, encoding="utf-8")

@@ -88,14 +88,14 @@ def test_ascii_punctuation_becomes_chinese(poet: LanguageModel) -> None:
 
 
 def test_length_limits(poet: LanguageModel) -> None:
-    assert all(len(poet.generate("明月", max_new=3, seed=seed)) <= 5 for seed in range(5))
+    assert all(len(poet.generate("明月", max_new_tokens=3, seed=seed)) <= 5 for seed in range(5))
     longest = POEMS[0][3:] + POEMS[1][3:]  # 24 + 16; with <eos> and header 44 of 48 positions
     assert len(poet.generate(longest)) <= len(longest) + 5
     with pytest.raises(TooLargeError, match="80 tokens long, and the model can read 44 at once"):
         poet.generate(longest * 2)
     assert len(poet.generate("明" * 44)) <= 45  # it cannot read more, but write one
     with pytest.raises(ArgumentError, match="max_new of at most 5"):
-        poet.generate(longest, max_new=6)
+        poet.generate(longest, max_new_tokens=6)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import hostile_tokenizers as files
 from hostile_tokenizers import try_tokenizer
 from mutations import mutated
 from regard.errors import ArgumentError, FileError
-from regard.text import Tokenizer, tokenizer_check, tokenizer_trial
+from regard.text import Tokenizer, process_limits, tokenizer_check, tokenizer_trial
 from regard.text.regex_cost import Cost
 from regard.text.tokenizer import ASSETS
 
@@ -86,9 +86,8 @@ def test_memory_and_time_of_the_trial_are_limited() -> None:
     """A file that passes every check still cannot exceed the limits on memory and processor time."""
     program = (
         "import sys; sys.path[:] = {path!r}\n"
-        "from regard.text import tokenizer_trial as trial\n"
-        "trial.SECONDS = 1\n"
-        "trial.limit_process(1000)\n"
+        "from regard.text import process_limits, tokenizer_trial\n"
+        "process_limits.limit_process(memory=tokenizer_trial.memory_limit(1000), seconds=1)\n"
         "{bomb}\n"
     )
     endless = program.format(path=sys.path, bomb="while True: pass")
@@ -105,14 +104,14 @@ def test_memory_and_time_of_the_trial_are_limited() -> None:
 def test_a_trial_that_crashes_or_stalls_is_a_refusal(
     code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokenizer_check, "_command", lambda: [sys.executable, "-c", code])
+    monkeypatch.setattr(process_limits, "_command", lambda _: [sys.executable, "-c", code])
     monkeypatch.setattr(tokenizer_check, "TIMEOUT", 1.0)
     with pytest.raises(FileError, match=message):
         tokenizer_check.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
 
 
 def test_without_a_second_process_the_file_is_tried_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer_check, "_command", lambda: ["/nowhere/python"])
+    monkeypatch.setattr(process_limits, "_command", lambda _: ["/nowhere/python"])
     content = json.dumps(files.tree_of(files.small(), version="1.0")).encode() + b" "
     assert tokenizer_check.check_content(Path("tokenizer.json"), content) is Cost.LINEAR
     with pytest.raises(FileError, match="never end"):
@@ -120,7 +119,7 @@ def test_without_a_second_process_the_file_is_tried_in_this_one(monkeypatch: pyt
 
 
 def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer_check, "_command", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(process_limits, "_command", lambda _: pytest.fail("a process was started"))
     for name in ("poet", "translator"):
         assert Tokenizer.read(ASSETS / name / "tokenizer.json").vocab_size > 1000
 
@@ -135,7 +134,7 @@ def test_accepted_files_are_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path
     path = tmp_path / "tokenizer.json"
     GOOD["falcon"].save(str(path))
     Tokenizer.read(path)
-    monkeypatch.setattr(tokenizer_check, "_command", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(process_limits, "_command", lambda _: pytest.fail("a process was started"))
     Tokenizer.read(path)
 
 
@@ -178,5 +177,5 @@ def test_a_mutated_file_is_accepted_or_refused(name: str) -> None:
 
 def test_the_environment_is_not_passed_to_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
-    assert "SECRET_TOKEN" not in tokenizer_check._environment()
+    assert "SECRET_TOKEN" not in process_limits._environment()
     assert os.environ["SECRET_TOKEN"] == "x"

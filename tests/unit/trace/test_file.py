@@ -19,6 +19,7 @@ from regard import Mask, Record, See, Trace, attend, read_trace
 from regard.attention_call import WeightsFromQK
 from regard.errors import ArgumentError, FileError, NotKeptError, TooLargeError
 from regard.records import Top
+from regard.trace.written_file import LONGEST_TOKEN, MOST_QUERIES
 
 EVERYTHING = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, qk=True)
 
@@ -102,6 +103,10 @@ def test_texts_and_written_tokens_are_read_back(tmp_path: Path) -> None:
     "change",
     [
         lambda about: about.update(texts="I love you"),
+        lambda about: about.update(candidates=[[["a", 2]]]),
+        lambda about: about.update(candidates=[["a"]]),
+        lambda about: about.update(beams=[[["a", 1], -0.5]]),
+        lambda about: about.update(beams=[[["a"], "-0.5"]]),
         lambda about: about.update(texts=["I", 2]),
         lambda about: about.update(opening=["h.0.attn"]),
         lambda about: about.update(opening=["h.0.attn", -1]),
@@ -295,8 +300,8 @@ def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_newer_version_asks_to_upgrade(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 7; this one reads up to 6.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=7)))
+    with pytest.raises(FileError, match=r"version 8; this one reads up to 7.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=8)))
 
 
 def test_file_of_version_3_is_read() -> None:
@@ -394,3 +399,17 @@ def test_deeply_nested_mask_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(FileError):
         read_trace(rewritten(tmp_path, change))
+
+
+def test_what_was_written_is_kept_within_bounds(tmp_path: Path) -> None:
+    trace = Trace.from_weights(np.eye(2), ["I", "see"])
+    trace.candidates = tuple((("x" * 1000, 0.5), (str(at), 0.25)) for at in range(MOST_QUERIES + 2))
+    trace.beams = ((("我", "<eos>"), -0.25), (("你", "<eos>"), -1.5))
+    trace.save(tmp_path / "t.safetensors")
+    assert (tmp_path / "t.safetensors").stat().st_size < 1_000_000
+    back = read_trace(tmp_path / "t.safetensors")
+    assert back.beams == trace.beams
+    assert back.candidates is not None
+    assert len(back.candidates) == len(trace.candidates)
+    assert back.candidates[:2] == ((), ())
+    assert back.candidates[-1] == (("x" * LONGEST_TOKEN, 0.5), (str(MOST_QUERIES + 1), 0.25))

@@ -4,6 +4,7 @@ Numbers get as few digits as distinguish two results.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,13 +144,19 @@ def _array(array: np.ndarray, digits: int | None, track: Track) -> str:
 
 def _filled(opening: str, array: np.ndarray, digits: int | None, closing: str) -> str:
     """The bracketed numbers, rows aligned below each other."""
-    inside = np.array2string(
-        array,
+    numbers = _bracketed(array.tobytes(), array.dtype, array.shape, digits)
+    return opening + numbers.replace("\n", "\n" + " " * len(opening)) + closing
+
+
+@lru_cache(maxsize=512)
+def _bracketed(data: bytes, dtype: np.dtype, shape: tuple[int, ...], digits: int | None) -> str:
+    """Cached, because the calls of an exercise repeat its weights."""
+    return np.array2string(
+        np.frombuffer(data, dtype).reshape(shape),
         separator=", ",
         max_line_width=WIDTH,
         formatter={"float_kind": lambda x: str(x) if digits is None else _number(float(x), digits)},
     )
-    return opening + inside.replace("\n", "\n" + " " * len(opening)) + closing
 
 
 def _number(value: float, digits: int | None) -> str:

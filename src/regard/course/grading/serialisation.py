@@ -11,6 +11,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from numpy import dtype, frombuffer, generic, ndarray
@@ -74,7 +75,7 @@ class _Writer:
         kept, self.nodes, self.bytes, self.text = len(self.shapes), 0, 0, 0
         try:
             tree = self.tree(value, 0)
-            if len(json.dumps(tree)) > TREE:
+            if self.nodes > 1 and len(json.dumps(tree)) > TREE:  # one node is short: text has its own limit
                 raise _TooLargeError
             return tree
         except (_TooLargeError, RecursionError):
@@ -120,17 +121,23 @@ class _Writer:
         return {"o": [type_name(value), ""]}
 
     def keep(self, array: Any, tag: str) -> Any:
-        native = array.dtype.newbyteorder("=")
-        name = "float64" if native.kind == "f" and native.itemsize > 8 else native.name
+        name = _dtype_name(array.dtype)
         if name not in DTYPES:
             return {"o": [f"{ARRAY_OF}{name[:40]}]", ""]}
-        self.bytes += array.size * native.itemsize  # before copying: a broadcast view may claim terabytes
+        self.bytes += array.size * array.dtype.itemsize  # before copying: a broadcast view may claim terabytes
         if self.bytes > BYTES:
             raise _TooLargeError
         self.text += 20 * (1 + array.ndim)
         self.shapes.append((name, list(array.shape)))
         self.buffers.append(array.astype(name).tobytes())
         return {tag: len(self.shapes) - 1}
+
+
+@lru_cache(maxsize=64)
+def _dtype_name(dtype: Any) -> str:
+    """The name of a dtype without its byte order; float64 for longer floats. Cached: NumPy builds the name anew."""
+    native = dtype.newbyteorder("=")
+    return "float64" if native.kind == "f" and native.itemsize > 8 else native.name
 
 
 def decode(data: bytes) -> Any:

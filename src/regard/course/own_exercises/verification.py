@@ -150,10 +150,8 @@ def _passes(exercise: Exercise, source: str | bytes, what: str) -> Finding:
 
 
 def _wrong_diagnosis(exercise: Exercise, source: str, id: str) -> str:
-    """The first problem of a mistake, in the sandbox and on more data in this process; "" if there is none."""
-    if problem := _wrong_slip(grade(exercise, source, seed=SEED), id):
-        return problem
-    verdicts = (grade(exercise, source, seed=seed, run=in_process) for seed in MORE_SEEDS)
+    """The first problem of a mistake, in this process: in the sandbox it has ended; "" if there is none."""
+    verdicts = (grade(exercise, source, seed=seed, run=in_process) for seed in (SEED, *MORE_SEEDS))
     return next((problem for verdict in verdicts if (problem := _wrong_slip(verdict, id))), "")
 
 

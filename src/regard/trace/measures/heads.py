@@ -305,7 +305,7 @@ class Heads:
 
     def text(self, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
         """The table of the first `most` heads, or of those ranked by one pattern."""
-        from regard.views.heads_table import heads_table
+        from regard.views.tables import heads_table
 
         return heads_table(self, pattern, most, lang)
 

@@ -1,6 +1,7 @@
 """Attention rollout: the product over layers of ½ I + ½ mean attention, or of I + mean relevance."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from regard.arrays import to_numpy
 from regard.axes import bin_width, plain_slice
 from regard.errors import ArgumentError
 from regard.exact_weights import WeightsArray
+from regard.images import RecordImage
 from regard.memory import require_bytes
 from regard.messages import Listed
 from regard.padding import Padding, without_rows
@@ -53,8 +55,15 @@ def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record
     padding = _padding(trace, rows)
     rolled = without_rows(rolled[:, None], None if padding is None else padding.queries, 0, axes=1)
     return record_from_weights(rolled, queries, first.key_tokens, name="rollout", kind=first.kind).changed(
-        padding=padding
+        padding=padding, images=_images(first, rows)
     )
+
+
+def _images(first: Record, rows: slice) -> tuple[RecordImage, ...]:
+    """The pictures of the layers; only as keys, where some queries are left out."""
+    if rows == slice(0, first.shape[2]):
+        return first.images
+    return tuple(replace(one, side="keys") for one in first.images if one.is_on("keys"))
 
 
 def _relevance_record(first: Record, rows: slice, rolled: np.ndarray) -> Record:
@@ -71,7 +80,7 @@ def _relevance_record(first: Record, rows: slice, rolled: np.ndarray) -> Record:
         map=pool(rolled, ones, bin_width(T, bins), bin_width(S, bins))[0],
     )
     queries = first.query_tokens and [row[rows] for row in first.query_tokens]
-    return found.with_tokens(queries, first.key_tokens)
+    return found.with_tokens(queries, first.key_tokens).changed(images=_images(first, rows))
 
 
 def _padding(trace: Trace, rows: slice) -> Padding | None:

@@ -30,18 +30,24 @@ class Moved:
     def __init__(self, before: np.ndarray, after: np.ndarray, position: int | None, spell: Any) -> None:
         self.before, self.after, self.position, self.spell = before, after, position, spell
 
+    @property
+    def kl(self) -> float:
+        """How far the probabilities moved: Σ p log(p / p′)."""
+        p = np.exp(self.before)
+        terms = np.zeros_like(p)
+        np.multiply(p, self.before - self.after, out=terms, where=p > 0)
+        return float(terms.sum())
+
     def answer(self) -> Answer:
         """The likeliest tokens of both sides with their probabilities, and how far these moved."""
         p, q = np.exp(self.before), np.exp(self.after)
         ids = dict.fromkeys(int(i) for side in (p, q) for i in np.argsort(-side, kind="stable")[:MOST])
         names = {i: str(self.spell(i)) for i in ids}
-        terms = np.zeros_like(p)
-        np.multiply(p, self.before - self.after, out=terms, where=p > 0)
         listed = {
             side: [[names[i], float(found[i])] for i in sorted(ids, key=lambda i, found=found: -found[i])]  # type: ignore[misc]
             for side, found in (("before", p), ("after", q))
         }
-        return Answer({**listed, "kl": float(terms.sum()), "position": self.position})
+        return Answer({**listed, "kl": self.kl, "position": self.position})
 
 
 class TorchEffects:

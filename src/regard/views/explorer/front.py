@@ -6,6 +6,7 @@ in the modules raises a FrontError, which no input of a person can cause.
 """
 
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -16,10 +17,19 @@ _DECLARED = re.compile(
     r"^(?P<exported>export )?(?:async )?(?:function\*?|class|const|let|var)\s+(?P<names>[\w$]+|\{[^}]*\}|\[[^\]]*\])",
     re.MULTILINE,
 )
-_COMMENT = re.compile(r"/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*\n", re.DOTALL | re.MULTILINE)
-_INDENTATION = re.compile(r"^\s+", re.MULTILINE)
+_TOKEN = re.compile(
+    r"""(?P<space>(?:\s|//[^\n]*|/\*.*?\*/)+)
+    | (?P<text>"(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*')
+    | (?P<word>(?:[\w$]|[^\x00-\x7f])+)
+    | (?P<sign>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
+_BEFORE_PATTERN = re.compile(r"[(,=:\[!&|?{};>+*%<~^-]|return|typeof|case|of|in|")
+SUPERFLUOUS = {(";", "}"), (",", "}"), (",", "]"), (",", ")")}
+"""Signs that may be left out before others."""
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_STYLE_SPACE = re.compile(r"\s*([{};,])\s*|(?<=[\w-]):\s+")
+_STYLE_SPACE = re.compile(r"\s*([{};,>])\s*|(?<=[\w-]):\s+")
 _OTHER = re.compile(r"^(?:import\b|export\s*[{*]).*", re.MULTILINE)
 
 
@@ -41,22 +51,75 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
         if left := _OTHER.search(bare):
             raise FrontError(f"{module}: cannot join {left[0]!r}")
         bare = _EXPORT.sub("", bare)
-        parts.append(f"// --- {module}\n{_shipped(bare, module).strip()}\n")
-    return "\n".join(parts)
+        parts.append(f"{shipped(bare)}\n")
+    return "".join(parts)
 
 
-def _shipped(text: str, module: str = "") -> str:
-    """The module without JSDoc, lines of comments, empty lines and indentation, which are for its readers.
+def shipped(text: str) -> str:
+    r"""The module without comments and without the spaces that are for its readers. Names stay as they are.
 
-    Indentation inside of a template literal would matter, so none may span several lines.
+    A line break stays where a statement may end without a semicolon.
 
-    >>> _shipped('/** One. */\\nif (a) {\\n  b = /** @type {any} */ (1);\\n}\\n\\n// Two.\\nconst c = "//";\\n')
-    'if (a) {\\nb = (1);\\n}\\nconst c = "//";\\n'
+    >>> shipped('/** One. */\nif (a) {\n  b = /** @type {any} */ (1);\n}\n// Two.\nconst c = `// ${a}`, d = / +/;\n')
+    'if(a){b=(1)}\nconst c=`// ${a}`,d=/ +/;'
     """
-    bare = _INDENTATION.sub("", _COMMENT.sub("", text))
-    if long := next((line for line in bare.splitlines() if line.count("`") % 2), None):
-        raise FrontError(f"{module}: a template literal spans lines: {long}")
-    return bare
+    parts = [""]
+    space = ""
+    for token, is_space in _tokens(text):
+        if is_space:
+            space = token
+            continue
+        if (parts[-1], token) in SUPERFLUOUS:  # an empty statement, `while (x);`, would be a syntax error then
+            parts.pop()
+        parts += [_space_between(parts[-1], token, space), token]
+        space = ""
+    return "".join(parts)
+
+
+def _space_between(last: str, token: str, space: str) -> str:
+    """The part of the space between two tokens that has a meaning."""
+    before, after = last[-1:], token[:1]
+    if not space or not before:
+        return ""
+    if (_is_word(before) and _is_word(after)) or (before == after and after in "+-/"):
+        return "\n" if "\n" in space else " "
+    ends = (_is_word(before) or before in "\"'`)]}") and after not in ")]},;:.?&|=<>*%"
+    return "\n" if ends and "\n" in space else ""
+
+
+def _is_word(sign: str) -> bool:
+    return sign.isalnum() or sign in "_$" or not sign.isascii()
+
+
+def _tokens(text: str, at: int = 0) -> Iterator[tuple[str, bool]]:
+    """The tokens of a module, and whether each is space or comments; a template literal is one token."""
+    last = ""
+    while match := _TOKEN.match(text, at):
+        token = match[0]
+        if token == "`":
+            token = text[at : _end_of_template(text, at)]
+        elif token == "/" and _BEFORE_PATTERN.fullmatch(last) and (pattern := _PATTERN.match(text, at)):
+            token = pattern[0]
+        is_space = match.lastgroup == "space"
+        yield token, is_space
+        at += len(token)
+        last = last if is_space else token
+
+
+def _end_of_template(text: str, at: int) -> int:
+    """The position after the template literal that begins at a position."""
+    at += 1
+    while text[at] != "`":
+        if not text.startswith("${", at):
+            at += 2 if text[at] == "\\" else 1
+            continue
+        at, depth = at + 2, 1
+        for token, _ in _tokens(text, at):
+            depth += (token == "{") - (token == "}")
+            at += len(token)
+            if not depth:
+                break
+    return at + 1
 
 
 def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:
@@ -84,7 +147,7 @@ def modules_of(entry: str, folder: Traversable = FOLDER) -> list[str]:
 def style(folder: Traversable = FOLDER) -> str:
     """The style sheet. All rules apply inside of what `mount` draws only."""
     bare = _STYLE_COMMENT.sub("", _read(folder, "explorer.css"))
-    return _STYLE_SPACE.sub(lambda found: found[1] or ":", bare).replace("}", "}\n").strip()
+    return _STYLE_SPACE.sub(lambda found: found[1] or ":", bare).replace(";}", "}").strip()
 
 
 def template(folder: Traversable = FOLDER) -> str:

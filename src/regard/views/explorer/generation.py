@@ -26,9 +26,16 @@ def generation_of(trace: Trace, records: Sequence[Record], samples: Sequence[int
             "prompt": prompt,
             "tokens": tokens,
             "candidates": _candidates(trace, record, prompt, len(tokens)),
-            "beams": None,
+            "beams": _beams(trace),
         }
     return None
+
+
+def _beams(trace: Trace) -> list[dict[str, Any]] | None:
+    """The texts that beam search found; None where they are unknown."""
+    if trace.beams is None:
+        return None
+    return [{"tokens": [label(token) for token in tokens], "score": score} for tokens, score in trace.beams]
 
 
 def _candidates(trace: Trace, record: Record, prompt: int, count: int) -> list[Any] | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import NotKeptError
+from regard.images import RecordImage
 from regard.messages import LANGUAGES, Language, catalogue
 from regard.printable import printable
 from regard.records import Record, tokens_of
@@ -25,6 +26,7 @@ from regard.views.colours import diverging, nan_colour, viridis
 from regard.views.exact_part import ExactPart
 from regard.views.explorer.still import png
 from regard.views.explorer.zoom import Cells
+from regard.views.image_attention import image_title
 from regard.views.labels import cut, printable_label, readable
 from regard.views.picture import Picture, first_share, picture, share_of_no_key
 from regard.views.scales import Scale, sink_bar
@@ -263,22 +265,44 @@ def pictures_of(record: Record, sample: int) -> list[Picture]:
     return [picture(record, head, sample) for head in range(record.shape[1])]
 
 
-def image_entry(record: Record) -> dict[str, Any] | None:
-    """The picture of a record as a data URL, with the grid of its patches; None without one."""
-    image = record.image
-    if image is None:
-        return None
-    data = image.pixels if isinstance(image.pixels, bytes) else png(image.pixels)
-    width, height = image.size
-    return {
-        "width": width,
-        "height": height,
-        "data": f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
-        "grid": list(image.grid),
-        "first": image.first,
-        "side": image.side,
-        "name": label(image.name),
-    }
+class PictureTable:
+    """Pictures as data URLs, each stored once; records refer to them by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._kept: list[RecordImage] = []
+        self.list: list[dict[str, Any]] = []
+
+    def number(self, image: RecordImage) -> int | None:
+        """The number of the pixels of an image; None where they are unknown."""
+        if image.pixels is None:
+            return None
+        if id(image.pixels) not in self._numbers:
+            data = image.pixels if isinstance(image.pixels, bytes) else png(image.pixels)
+            width, height = image.size
+            url = f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}"
+            self._numbers[id(image.pixels)] = len(self.list)
+            self.list.append({"width": width, "height": height, "data": url})
+            self._kept.append(image)  # so that its id is not reused
+        return self._numbers[id(image.pixels)]
+
+
+def image_entries(record: Record, sample: int, table: PictureTable) -> list[dict[str, Any]]:
+    """The pictures of a sample, with the grids of their patches and the positions of these."""
+    return [
+        {
+            "picture": table.number(image),
+            "grid": list(image.grid),
+            "first": image.first,
+            "positions": None if image.positions is None else image.patches.tolist(),
+            "side": image.side,
+            "name": label(image.name),
+            "title": {lang: image_title(image, record.images, lang) for lang in LANGUAGES},
+            "extra": [label(name) for name in image.extra],
+        }
+        for image in record.images
+        if image.is_of(sample)
+    ]
 
 
 def words() -> dict[Language, dict[str, str]]:

@@ -9,12 +9,14 @@ import html
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from regard.files.output import check_target, write_output
 from regard.messages import Language, say
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.explorer import front
+from regard.views.explorer.effects import effects_of
 from regard.views.explorer.source import TraceSource
 from regard.views.explorer.stored import stored_answers
 
@@ -31,11 +33,16 @@ def write_page(
     merge: Merge | None = None,
     rows: Range = None,
     cols: Range = None,
+    *,
+    model: Any = None,
+    inputs: Any = None,
+    tokenizer: Any = None,
 ) -> None:
-    """Write the page of one sample, completely or not at all. Raises as `show`, and FileError."""
+    """Write the page of one sample, completely or not at all. Raises as `widget`, and FileError."""
     target = Path(path)
     check_target(target)
-    source = TraceSource(trace, layer, sample, lang=lang, scale=scale, merge=merge, rows=rows, cols=cols)
+    options: dict[str, Any] = {"lang": lang, "scale": scale, "merge": merge, "rows": rows, "cols": cols}
+    source = TraceSource(trace, layer, sample, effects=effects_of(model, inputs, tokenizer), **options)
     write_output(target, page(source).encode())
 
 

@@ -91,7 +91,7 @@ class TraceSource:
 
     def overview(self) -> Answer:
         """All that the front end needs before a head is opened."""
-        table = shown.LabelTable()
+        table, pictures = shown.LabelTable(), shown.PictureTable()
         titles = {lang: layer_titles(self._given, lang) for lang in LANGUAGES}
         found = shown.patterns_of(self.records)
         entries, thumbnails = [], []
@@ -105,7 +105,7 @@ class TraceSource:
                 "samples": record.shape[0],
                 "measures": shown.measures_of(record, at, found[number]),
                 "can": self.abilities(number),
-                "image": shown.image_entry(self.whole(number)),
+                "images": shown.image_entries(self.whole(number), at, pictures),
                 "beam": None,
             }
             entries.append(entry)
@@ -123,6 +123,7 @@ class TraceSource:
             "title": None,
             "colours": shown.colours(),
             "labels": table.lists,
+            "pictures": pictures.list,
             "records": entries,
             "generation": generation_of(self.trace, self._given, self.samples),
             "compare": None,
@@ -184,6 +185,13 @@ class TraceSource:
         layer, head, edge = edit_of(silence, cut)
         record = self.whole(layer)
         return self.effects.of(record, in_range("head", head, record.shape[1]), edge).answer()
+
+    def head_effects(self, layer: int) -> list[float | None] | None:
+        """How far silencing each head of a record moves the next token; None without a model."""
+        if self.effects is None:
+            return None
+        record = self.whole(layer)
+        return [shown.rounded(self.effects.of(record, head, None).kl) for head in range(record.shape[1])]
 
     def abilities(self, layer: int) -> dict[str, Any]:
         """Which requests about a record can be answered."""

@@ -114,7 +114,7 @@ def _pixels(cells: np.ndarray, scale: Scale) -> np.ndarray:
 def _legend(scale: Scale, left: float, top: float) -> list[str]:
     """A bar of the colours with round weights below it."""
     steps, wide = 64, _LEGEND_WIDE
-    lines = []
+    lines = ['<g shape-rendering="crispEdges">']  # no seams between the steps
     for step in range(steps):
         red, green, blue = viridis(step / (steps - 1)).rgb
         x = left + wide * step / steps
@@ -122,6 +122,7 @@ def _legend(scale: Scale, left: float, top: float) -> list[str]:
             f'<rect x="{x:.2f}" y="{top:.1f}" width="{wide / steps + 0.3:.2f}" height="8" '
             f'fill="#{red:02x}{green:02x}{blue:02x}"/>'
         )
+    lines.append("</g>")
     shown: list[float] = []
     for weight in scale.ticks():
         x = left + wide * float(scale.level(weight))

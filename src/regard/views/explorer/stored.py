@@ -49,6 +49,7 @@ def stored_answers(source: TraceSource) -> dict[str, str]:
     overview.about["levels"] = entries
     for layer, entry in enumerate(overview.about["records"]):
         can = entry["can"]
+        entry["measures"]["effect"] = source.head_effects(layer)
         can["rectangle"] = "stored" if any(level["layer"] == layer for level in entries) else "none"
         can["explain"] = can["explain"] if layer in numbers else "none"
         can["effect"] = False

@@ -1,14 +1,28 @@
 """Every fault that a teacher's exercise can have is found, and named."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from regard.course.grading.grader import grade
+from regard.course.grading.sandbox import in_process
+from regard.course.own_exercises import verification
 from regard.course.own_exercises.loading import load_folder
 from regard.course.own_exercises.verification import Finding, verify
 
 Change = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the programs in this process, for faults that the sandbox has nothing to do with."""
+    monkeypatch.setattr(verification, "run", in_process)
+    monkeypatch.setattr(verification, "grade", partial(grade, run=in_process))
+
+
+trusted = pytest.mark.usefixtures("without_sandbox")
 
 
 def problems(folder: Path) -> list[Finding]:
@@ -24,6 +38,7 @@ def test_a_wrong_solution_ends_the_verification(folder: Path, change: Change) ->
     assert [(one.what, "may not start" in one.problem) for one in problems(folder)] == [("solution.py passes", True)]
 
 
+@trusted
 def test_a_stub_that_passes_or_fails_otherwise(folder: Path, change: Change) -> None:
     (folder / "stub.py").write_bytes((folder / "solution.py").read_bytes())
     assert "it passes" in problems(folder)[0].problem
@@ -31,6 +46,7 @@ def test_a_stub_that_passes_or_fails_otherwise(folder: Path, change: Change) -> 
     assert "missing-name" in problems(folder)[0].problem
 
 
+@trusted
 def test_mistakes_that_are_not_mistakes(folder: Path, change: Change) -> None:
     change("grader.py", '(COUNT, "len(x)")', '(COUNT, "max(1.0, tokens.sum())")')
     (found,) = problems(folder)
@@ -38,12 +54,14 @@ def test_mistakes_that_are_not_mistakes(folder: Path, change: Change) -> None:
     assert "it passes" in found.problem
 
 
+@trusted
 def test_a_mistake_that_gets_the_diagnosis_of_another(folder: Path, change: Change) -> None:
     change("grader.py", 'Mistake("largest", ((', 'Mistake("largest", ((" / count", ""), (')
     change("grader.py", '"(x * tokens).sum(axis=0) / count", "np', '"(x * tokens)", "(tokens * x)"), ("zeros", "np')
     assert any("largest" in one.what for one in problems(folder))
 
 
+@trusted
 def test_text_that_is_not_in_the_solution(folder: Path, change: Change) -> None:
     change("grader.py", '" / count"', '" // count"')
     (found,) = problems(folder)
@@ -58,6 +76,7 @@ def test_a_mistake_that_never_ends_is_reported_and_does_not_block(folder: Path, 
     assert "too-slow" in found.problem
 
 
+@trusted
 def test_texts_that_are_missing_or_unused(folder: Path, change: Change) -> None:
     change("task.toml", "[cases]", '[cases]\nnever = { en = "never", zh = "从不" }')
     change("task.toml", "\nlargest = ", "\nsmallest = ")
@@ -66,16 +85,19 @@ def test_texts_that_are_missing_or_unused(folder: Path, change: Change) -> None:
         assert name in first.problem
 
 
+@trusted
 def test_no_known_mistakes(folder: Path, change: Change) -> None:
     change("grader.py", "Grader(cases, MISTAKES,", "Grader(cases, (),")
     assert any("MISTAKES in grader.py is empty" in one.problem for one in problems(folder))
 
 
+@trusted
 def test_an_example_that_is_wrong(folder: Path, change: Change) -> None:
     change("task.toml", "array([2., 3.])", "array([2., 4.])")
     assert ["(en)" in one.what or "(zh)" in one.what for one in problems(folder)] == [True, True]
 
 
+@trusted
 def test_data_that_are_always_the_same_or_never(folder: Path, change: Change) -> None:
     change("grader.py", "rng.normal(0.0, 3.0, shape)", "np.random.default_rng(0).normal(0.0, 3.0, shape)")
     assert problems(folder)[0].what == "the data are new for each seed"
@@ -93,6 +115,7 @@ def test_what_the_grader_raises_is_reported(folder: Path, change: Change) -> Non
     assert "KeyError" in found.problem
 
 
+@trusted
 def test_find_the_bug(folder: Path, change: Change) -> None:
     change("task.toml", 'kind = "code"', 'kind = "bug"')
     change("task.toml", "[slips]", '[slips]\nuntouched = { en = "as it was", zh = "没有改动" }')

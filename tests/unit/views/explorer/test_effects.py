@@ -16,6 +16,7 @@ from regard.language import LanguageModel
 from regard.models import Transformer
 from regard.views.explorer.effects import edit_of, effects_of
 from regard.views.explorer.source import TraceSource
+from stored_pages import overview_in
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,14 @@ def test_a_request_names_one_edit(both: bool) -> None:
 def test_without_a_model_there_is_no_effect(tmp_path: Path, translator: LanguageModel) -> None:
     seen = translator.see("I love you")
     assert TraceSource(seen.trace).overview().about["records"][0]["can"]["effect"] is False
+
+
+def test_a_file_with_the_model_shows_the_effect_of_every_head(translator: LanguageModel, tmp_path: Path) -> None:
+    seen = translator.see("I love you")
+    seen.trace.html(tmp_path / "t.html", model=translator, inputs=seen)
+    records = overview_in(tmp_path / "t.html")["records"]
+    source = TraceSource(seen.trace, effects=effects_of(translator, seen))
+    for layer, record in enumerate(records):
+        assert record["can"]["effect"] is False
+        for head, kl in enumerate(record["measures"]["effect"]):
+            assert kl == pytest.approx(source.effect(silence={"layer": layer, "head": head}).about["kl"], rel=1e-3)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.views.explorer.front import FrontError, modules_of, script
+from regard.views.explorer.front import FrontError, modules_of, script, shipped, style, template
 
 
 def written(folder: Path, **modules: str) -> Path:
@@ -29,7 +29,7 @@ def test_modules_come_after_what_they_import(tmp_path: Path) -> None:
 
 def test_the_default_export_of_a_widget_stays(tmp_path: Path) -> None:
     folder = written(tmp_path, widget="function render() {}\nexport default { render };\n")
-    assert script("widget.js", folder).rstrip().endswith("export default { render };")
+    assert script("widget.js", folder).rstrip().endswith("export default{render};")
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,31 @@ def test_names_of_patterns_are_names_too(tmp_path: Path) -> None:
     )
     with pytest.raises(FrontError, match="c is also declared"):
         script("a.js", folder)
+
+
+LARGEST = 150_000
+"""Bytes of the front end in a file, and in a widget."""
+
+
+@pytest.mark.parametrize("entry", ["page.js", "widget.js"])
+def test_the_front_end_stays_small(entry: str) -> None:
+    assert sum(len(part.encode()) for part in (script(entry), style(), template())) <= LARGEST
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("const a = b / c / d; // e\n", "const a=b/c/d;"),
+        ('return /[/"]+ x/.test(a)\n  && b;', 'return/[/"]+ x/.test(a)&&b;'),
+        (
+            "const a = `x  ${ { b: `y  ${c}` }.b } // no comment`;",
+            "const a=`x  ${ { b: `y  ${c}` }.b } // no comment`;",
+        ),
+        ("let a = 1\nlet b = a\n++b\n", "let a=1\nlet b=a\n++b"),
+        ("a = b + +c - -d;", "a=b+ +c- -d;"),
+        ("if (a) { f(); }\nelse { g([1, 2,], { h, }); }", "if(a){f()}\nelse{g([1,2],{h})}"),
+        ('const a = "//  \\"  x", 月 = \'/* */\';', 'const a="//  \\"  x",月=\'/* */\';'),
+    ],
+)
+def test_only_spaces_and_comments_are_left_out(text: str, short: str) -> None:
+    assert shipped(text) == short

@@ -1,5 +1,7 @@
 """The generated text in the overview, its likeliest tokens, and the norms of values beside a head."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tiny_language import poet_folder, translator_folder
@@ -28,6 +30,23 @@ def test_a_translation_begins_after_its_first_token(translator: LanguageModel) -
         assert [p for _, p in candidates] == sorted((p for _, p in candidates), reverse=True)
         known = dict(map(tuple, candidates))
         assert known.get(about["tokens"][row + 1], one.before) == pytest.approx(one.before)
+
+
+def test_beams_come_with_the_trace_that_a_file_keeps(translator: LanguageModel, tmp_path: Path) -> None:
+    seen = translator.see("I love you")
+    seen.trace.save(tmp_path / "t.safetensors")
+    about, read = (
+        TraceSource(trace).overview().about["generation"]
+        for trace in (seen.trace, regard.read_trace(tmp_path / "t.safetensors"))
+    )
+    assert read["beams"] == about["beams"]
+    assert [[token for token, _ in one] for one in read["candidates"]] == [
+        [token for token, _ in one] for one in about["candidates"]
+    ]
+    assert about["tokens"][1:] == about["beams"][0]["tokens"]
+    scores = [beam["score"] for beam in about["beams"]]
+    assert 1 < len(scores) <= translator.settings.beams
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_poem_continues_its_prompt(tmp_path_factory: pytest.TempPathFactory) -> None:

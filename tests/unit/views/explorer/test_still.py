@@ -47,7 +47,7 @@ def test_a_large_map_is_one_image() -> None:
 def test_hostile_tokens_stay_text() -> None:
     tokens = ["<img onerror=alert(1)>", "</svg><script>", "a\x00b", "\ud800", "x" * 10**6, "&amp;"]
     root = parsed(still(picture(Trace.from_weights(np.eye(6), tokens)[0], 0, 0), "en"))
-    assert {node.tag for node in root.iter()} == {f"{SVG}{name}" for name in ("svg", "title", "rect", "text")}
+    assert {node.tag for node in root.iter()} == {f"{SVG}{name}" for name in ("svg", "title", "g", "rect", "text")}
     assert "<img onerror=aler…" in [node.text for node in root.iter(f"{SVG}text")]
 
 

@@ -17,11 +17,6 @@ export function togglePin({ state }) {
   state.set({ pins: rest.length < pins.length ? rest : [...pins, [query, key]] });
 }
 
-/** Select a cell of the map. @param {Explorer} explorer @param {number} query @param {number} key */
-export function selectCell({ state }, query, key) {
-  state.set({ query, key });
-}
-
 /** Zoom the map around the selected cell. @param {Explorer} explorer @param {number} factor */
 export function zoomMap(explorer, factor) {
   const { query: rows, key: cols } = explorer.axes(), { zoom, query, key } = explorer.state.get();

@@ -1,22 +1,21 @@
-// A list of tokens, each with a number and its bar.
+// A list of labels, each with a number and its bar.
 
-import { create, isolated } from "./dom.js";
+import { clamp, create, isolated } from "./dom.js";
 
 /**
- * `share`, from 0 to 1, is the length of the bar; `text` is its number. `before` draws a second bar for comparison.
- * @typedef {{label: string, share: number, text: string, before?: number, chosen?: boolean}} Bar
+ * `share`, from 0 to 1, is the length of the bar; `text` is its number. `before` marks another length for comparison;
+ * `go` is called by a click.
+ * @typedef {{label: string, share: number, text: string, before?: number, chosen?: boolean, go?: () => void}} Bar
  */
 
-/** @param {Bar[]} bars */
-export function barList(bars) {
-  return create("ol", { class: "bar-list" }, ...bars.map(({ label, share, text, before, chosen }) =>
-    create("li", { class: chosen && "chosen" }, isolated(label, "bar-label"), create("span", { class: "bar-track", "aria-hidden": "true" },
-      fill("bar-fill", share), before !== undefined && fill("bar-before", before)), create("span", { class: "bar-number" }, text))));
+/** Fill a list with bars. @param {HTMLElement} list @param {Bar[]} bars */
+export function fillBars(list, bars) {
+  const wide = (/** @type {number} */ share) => `inline-size: ${100 * clamp(share || 0, 0, 1)}%`;
+  list.replaceChildren(...bars.map(({ label, share, text, before, chosen, go }) => create("li", { class: chosen && "chosen" },
+    create(go ? "button" : "div", { onclick: go, class: "bar-row" }, create("i", { style: wide(share) }),
+      before !== undefined && create("i.before", { style: wide(before) }), isolated(label), create("span", text)))));
+  return list;
 }
 
-/** @param {string} name @param {number} share */
-function fill(name, share) {
-  const bar = create("span", { class: name });
-  bar.style.inlineSize = `${100 * Math.max(0, Math.min(1, share || 0))}%`;
-  return bar;
-}
+/** A new list of bars. @param {Bar[]} bars */
+export const barList = (bars) => fillBars(create("ol.bar-list"), bars);

@@ -1,16 +1,21 @@
 // Elements from plain values. Texts become text nodes, never markup.
 
+/** @typedef {Node | string | null | false | undefined} Child */
+
 /**
- * An element with attributes, listeners (names that begin with "on") and children. null, false and undefined are left out.
+ * An element "tag.class.class" with attributes, listeners (names that begin with "on") and children. What is null, false
+ * or undefined is left out, and the attributes where there are none.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Record<string, any>} [attributes]
- * @param {...(Node | string | null | false | undefined)} children
+ * @param {K | `${K}.${string}`} kind
+ * @param {...(Child | Record<string, any>)} rest
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function create(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
+export function create(kind, ...rest) {
+  const [tag, ...classes] = kind.split("."), attributes = rest[0]?.constructor === Object ? rest.shift() : {}, children = /** @type {Child[]} */ (rest);
+  const element = /** @type {HTMLElementTagNameMap[K]} */ (document.createElement(tag));
+  if (classes.length) element.className = classes.join(" ");
+  if (tag === "button") element.setAttribute("type", "button");
+  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ (attributes))) {
     if (value === null || value === false || value === undefined) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
@@ -24,25 +29,41 @@ export function isolated(text, className) {
   return create("bdi", { class: className, dir: "auto" }, text);
 }
 
+/** A number moved between two others. @param {number} x @param {number} low @param {number} high */
+export const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
+
 /**
- * A group of buttons of which one is pressed; Tab enters it once, arrow keys move in it.
- * @param {string} name  the key of the group's label
- * @param {[string, string][]} choices  a value and the key of its text
- * @param {(value: string) => void} choose
+ * Rows and columns by which an arrow key, Home or End moves; null for other keys. The key does nothing else then.
+ * @param {KeyboardEvent} event
+ * @param {boolean} [withCtrl]
+ * @returns {Span | null}
  */
-export function segments(name, choices, choose) {
-  const buttons = choices.map(([value, key]) => create("button", {
-    type: "button", role: "radio", "data-value": value, "data-text": key, onclick: () => choose(value),
+export function arrowsOf(event, withCtrl = false) {
+  const far = 2 ** 30, by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -far], End: [0, far] }[event.key];
+  if (!by || (event.ctrlKey && !withCtrl) || event.metaKey || event.altKey) return null;
+  event.preventDefault();
+  event.stopPropagation();
+  return /** @type {Span} */ (by);
+}
+
+/**
+ * A group of buttons, one for each value of a name of the state; Tab enters it once, arrow keys move in it.
+ * @param {Explorer} explorer
+ * @param {keyof State} name
+ * @param {readonly string[]} values  `text-value` is the key of the text of a value
+ * @param {string} [text]
+ * @param {Partial<State>} [also]  what else a choice changes
+ */
+export function segments({ state }, name, values, text = name, also = {}) {
+  const buttons = values.map((value) => create("button", {
+    role: "radio", "data-value": value, "data-text": `${text}-${value}`, onclick: () => state.set({ ...also, [name]: value }),
   }));
-  const element = create("div", { class: "segments", role: "radiogroup", "data-label": name, onkeydown: move }, ...buttons);
+  const element = create("div.segments", { role: "radiogroup", "data-label": text, onkeydown: move }, ...buttons);
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    const open = buttons.filter((one) => !one.hidden && !one.disabled);
-    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = open[(open.findIndex((one) => one.tabIndex === 0) + by + open.length) % open.length];
-    event.preventDefault();
-    event.stopPropagation();
+    const by = arrowsOf(event), open = buttons.filter((one) => !one.hidden);
+    if (!by) return;
+    const next = open[(open.findIndex((one) => one.tabIndex === 0) + Math.sign(by[0] + by[1]) + open.length) % open.length];
     next?.click();
     next?.focus();
   }
@@ -57,24 +78,26 @@ export function segments(name, choices, choose) {
   return { element, select, allow };
 }
 
-/**
- * A labelled list of choices.
- * @param {string} name  the key of its label
- * @param {[string, string][]} choices
- * @param {(value: string) => void} choose
- */
-export function chooser(name, choices, choose) {
-  const list = create("select", { onchange: () => choose(list.value) },
-    ...choices.map(([value, key]) => create("option", { value, "data-text": key })));
-  return { element: create("label", { class: "chooser" }, create("span", { "data-text": name }), list), list };
+/** A labelled list of values for a name of the state. @param {Explorer} explorer @param {keyof State} name @param {readonly string[]} values */
+export function chooser({ state }, name, values) {
+  const list = create("select", { onchange: () => state.set({ [name]: list.value }) },
+    ...values.map((value) => create("option", { value, "data-text": `${name}-${value}` })));
+  return { element: labelled(name, list), list };
 }
+
+/** A control after its label. @param {string} name  the key of the label @param {HTMLElement} control */
+export const labelled = (name, control) => create("label.chooser", create("span", { "data-text": name }), control);
+
+/** A small button. @param {string | null} name  the key of its text @param {() => void} onclick @param {string} [more]  further classes */
+export const button = (name, onclick, more = "") => create("button", { class: `small ${more}`.trim(), "data-text": name, onclick });
 
 /** Write the texts of all elements that name one. @param {ParentNode} root @param {(key: string) => string} say */
 export function translate(root, say) {
-  for (const one of root.querySelectorAll("[data-text]")) one.textContent = say(one.getAttribute("data-text") ?? "");
-  for (const one of root.querySelectorAll("[data-label]")) one.setAttribute("aria-label", say(one.getAttribute("data-label") ?? ""));
-  for (const one of root.querySelectorAll("[data-tip]")) {
-    one.setAttribute("title", say(one.getAttribute("data-tip") ?? ""));
-    one.setAttribute("aria-label", say(one.getAttribute("data-tip") ?? ""));
+  for (const name of ["text", "label", "tip"]) {
+    for (const one of root.querySelectorAll(`[data-${name}]`)) {
+      const text = say(one.getAttribute(`data-${name}`) ?? "");
+      if (name === "text") one.textContent = text; else one.setAttribute("aria-label", text);
+      if (name === "tip") one.setAttribute("title", text);
+    }
   }
 }

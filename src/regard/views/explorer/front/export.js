@@ -1,14 +1,15 @@
 // What is on screen as PNG or SVG, the numbers of the head as CSV or JSON, and the address of the state.
 
-import { create } from "./dom.js";
+import { arrowsOf, clamp, create } from "./dom.js";
 import { cellLabel, headTitle } from "./labels.js";
-import { canvasPen, measuringPen, sized, svgPen } from "./pen.js";
+import { canvasPen, sized, svgPen } from "./pen.js";
+import { times } from "./pooling.js";
 
 const MARGIN = 16, TITLE = 22;
 
 /** The menu with all ways to save. @param {Explorer} explorer @param {Record<string, Panel>} panels */
 export function exportMenu(explorer, panels) {
-  const { state } = explorer, done = create("span", { class: "done", role: "status" });
+  const { state } = explorer, done = create("span.done.quiet", { role: "status" });
   /** @type {[string, () => void | Promise<void>][]} */
   const ways = [
     ["save-png", () => savePNG(explorer, shownPanel(explorer, panels))], ["save-svg", () => saveSVG(explorer, shownPanel(explorer, panels))],
@@ -16,26 +17,23 @@ export function exportMenu(explorer, panels) {
   ];
   const { link } = explorer.options;
   if (link) ways.push(["copy-link", async () => { await copyText(link(state.get())); done.textContent = explorer.say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); }]);
-  const items = ways.map(([key, act]) => create("button", { type: "button", role: "menuitem", "data-text": key, onclick: () => { close(); act(); } }));
-  const list = create("div", { class: "items", role: "menu", "data-label": "save", hidden: true, onkeydown: move }, ...items);
-  const button = create("button", { type: "button", class: "plain save", "aria-haspopup": "menu", "aria-expanded": "false", "data-text": "save", onclick: () => { if (list.hidden) open(); else close(); } });
-  const element = create("div", { class: "menu", onfocusout: leave }, done, button, list);
-  const open = () => { list.hidden = false; button.setAttribute("aria-expanded", "true"); items[0].focus(); };
-  const close = () => { list.hidden = true; button.setAttribute("aria-expanded", "false"); button.focus(); };
+  const items = ways.map(([key, act]) => create("button", { "data-text": key, onclick: () => { menu.open = false; act(); } }));
+  const menu = create("details.menu", { onfocusout: leave, onkeydown: move }, create("summary.plain.save", { "data-text": "save" }), create("div.items", ...items));
   /** @param {FocusEvent} event */
   function leave(event) {
-    if (!list.hidden && !element.contains(/** @type {Node | null} */ (event.relatedTarget))) { list.hidden = true; button.setAttribute("aria-expanded", "false"); }
+    if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) menu.open = false;
   }
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const at = items.findIndex((one) => one === event.target), by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") close();
-    else if (by) items[(at + by + items.length) % items.length].focus();
-    else return;
-    event.preventDefault();
+    if (!menu.open) return;
+    const by = arrowsOf(event), at = items.findIndex((one) => one === event.target);
+    if (by) items[clamp(at + by[0] + by[1], 0, items.length - 1)].focus();
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
     event.stopPropagation();
   }
-  return element;
+  return create("div.actions", done, menu);
 }
 
 /** The panel whose picture is saved. @param {Explorer} explorer @param {Record<string, Panel>} panels */
@@ -62,7 +60,7 @@ function sizeWithTitle({ overview }, panel) {
 /** @param {Explorer} explorer @param {Panel} panel @returns {Promise<void>} */
 async function savePNG(explorer, panel) {
   const { wide, high, top } = sizeWithTitle(explorer, panel), canvas = document.createElement("canvas");
-  const context = sized(canvas, wide, high, 2 * (window.devicePixelRatio || 1)), pen = canvasPen(context, familyOf(explorer));
+  const context = sized(canvas, wide, high, 2 * (window.devicePixelRatio || 1)), pen = canvasPen(context, explorer.family);
   drawWithTitle(explorer, panel, pen, wide, high);
   context.translate(MARGIN, top);
   panel.draw?.(pen);
@@ -72,8 +70,7 @@ async function savePNG(explorer, panel) {
 
 /** @param {Explorer} explorer @param {Panel} panel */
 function saveSVG(explorer, panel) {
-  const { wide, high, top } = sizeWithTitle(explorer, panel), family = familyOf(explorer), ruler = measuringPen(family);
-  const outer = svgPen(family, ruler);
+  const { wide, high, top } = sizeWithTitle(explorer, panel), outer = svgPen(explorer.family, explorer.ruler);
   drawWithTitle(explorer, panel, outer.pen, wide, high);
   outer.moved(MARGIN, top, () => panel.draw?.(outer.pen));
   download(new Blob([outer.finish(wide, high)], { type: "image/svg+xml" }), fileName(explorer, "svg"));
@@ -88,9 +85,9 @@ async function saveNumbers(explorer, kind) {
 /** The weights on screen with their labels. Cells hold half floats: four digits are all they have. @param {Explorer} explorer @param {Cells} cells @param {"csv" | "json"} kind */
 export function numbersText(explorer, cells, kind) {
   const { R, C, values, rowStarts, colStarts } = cells, { layer, head, merge, scale } = explorer.state.get(), record = explorer.record();
-  const queries = Array.from({ length: R }, (_, r) => cellLabel(explorer, cells, "query", r)), keys = Array.from({ length: C }, (_, c) => cellLabel(explorer, cells, "key", c));
+  const queries = times(R, (r) => cellLabel(explorer.axes(), cells, "query", r)), keys = times(C, (c) => cellLabel(explorer.axes(), cells, "key", c));
   const digits = (/** @type {number} */ value) => (Number.isNaN(value) ? null : Number(value.toPrecision(5)));
-  const lines = Array.from({ length: R }, (_, r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
+  const lines = times(R, (r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
   if (kind === "json") {
     return JSON.stringify({
       layer: record.name, index: layer, head, kind: record.kind, unit: merge, scale, queries, keys,
@@ -105,9 +102,6 @@ function quoted(field) {
   const safe = /^[=+@\t\r]|^-(?![\d.])/.test(field) ? `'${field}` : field;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
-
-/** @param {Explorer} explorer */
-const familyOf = (explorer) => getComputedStyle(explorer.root).fontFamily;
 
 /** @param {Explorer} explorer @param {string} ending */
 function fileName(explorer, ending) {
@@ -127,7 +121,7 @@ async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const box = create("textarea", { class: "sr" }, text);
+    const box = create("textarea.sr", text);
     document.body.append(box);
     box.select();
     document.execCommand("copy");

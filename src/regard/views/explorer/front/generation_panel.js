@@ -1,10 +1,12 @@
 // A generation step by step: what each written token read, what else was likely, and the alignment with a source text.
 
 import { barList } from "./bars.js";
-import { create, isolated, translate } from "./dom.js";
+import { button, clamp, create, isolated } from "./dom.js";
+import { directionOf } from "./labels.js";
 import { percentText } from "./number_text.js";
 import { cellAt } from "./pooling.js";
 import { colourOf, css, inkOn } from "./scale.js";
+import { newest } from "./state.js";
 import { shape } from "./vector_strip.js";
 
 /** Milliseconds for each token while playing, the weight from which a line is drawn, and the most words of an alignment. */
@@ -14,22 +16,22 @@ const PACE = 700, FAINTEST = 0.05, MOST_ALIGNED = 80;
 export function generationPanel(explorer) {
   const { say, state, overview: { generation, labels: lists } } = explorer, tokens = /** @type {string[]} */ (generation?.tokens ?? []);
   const prompt = generation?.prompt ?? 0, count = tokens.length - prompt;
-  let now = Math.max(0, count - 1), timer = 0, asked = 0;
+  const latest = newest();
+  let now = Math.max(0, count - 1), timer = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
-  const play = create("button", { type: "button", class: "small", onclick: toggle }), place = create("output");
-  const hint = create("p", { class: "hint" }), text = create("p", { class: "generation-text" }), likely = create("div", { class: "generation-likely" });
-  const alignment = create("div", { class: "alignment" }), beams = create("div", { class: "generation-beams" });
-  const aligned = create("div", { class: "generation-aligned" }, create("h3", { "data-text": "generation-alignment" }), alignment);
-  const element = create("section", { class: "generation-panel", hidden: count < 1, "data-label": "generation-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "generation-title" })),
-    create("div", { class: "generation-bar" }, play, slider, place), hint, text, create("div", { class: "generation-columns" }, likely, aligned), beams);
+  const play = button(null, toggle), place = create("output.quiet");
+  const hint = create("p.hint"), text = create("p.generation-text"), likely = create("div.generation-likely");
+  const alignment = create("div.alignment"), beams = create("div.generation-beams");
+  const aligned = create("div.generation-aligned", create("h3", { "data-text": "generation-alignment" }), alignment);
+  const element = create("section.generation-panel", { "data-label": "generation-title" },
+    create("div.generation-bar", play, slider, place), hint, text, create("div.generation-columns", likely, aligned), beams);
 
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   /** Records in which the rows are the tokens of this generation. */
   const fits = () => explorer.record().kind !== "encoder" && explorer.record().T >= tokens.length - 1;
   /** @param {number} to */
   function go(to) {
-    now = Math.max(0, Math.min(count - 1, to));
+    now = clamp(to, 0, count - 1);
     state.set({ written: now, ...(fits() && { query: Math.max(0, prompt + now - 1) }) });
   }
 
@@ -49,10 +51,13 @@ export function generationPanel(explorer) {
 
   const drawPlay = () => { play.textContent = say(timer ? "generation-stop" : calm() ? "generation-next" : "generation-play"); };
 
-  async function draw() {
-    const mine = ++asked, { layer, head } = state.get(), cells = fits() ? await explorer.headCells(layer, head).catch(() => null) : null;
-    if (mine !== asked) return;
-    translate(element, say);
+  function load() {
+    const { layer, head } = state.get();
+    latest(fits() ? explorer.headCells(layer, head) : Promise.resolve(null), draw, () => draw(null));
+  }
+
+  /** @param {Cells | null} cells */
+  function draw(cells) {
     drawPlay();
     slider.value = String(now);
     place.textContent = say("generation-place", { at: now + 1, count });
@@ -87,17 +92,18 @@ export function generationPanel(explorer) {
       if (i >= prompt) one.addEventListener("click", () => go(i - prompt));
       return one;
     });
-    const part = (/** @type {string} */ key) => create("small", {}, say(key));
-    text.replaceChildren(create("span", { class: "generation-part" }, part("generation-prompt"), ...parts.slice(0, prompt)),
-      create("span", { class: "generation-part answer" }, part("generation-answer"), ...parts.slice(prompt)));
+    const part = (/** @type {string} */ key) => create("small", say(key));
+    text.dir = directionOf(tokens);
+    text.replaceChildren(create("span.generation-part", part("generation-prompt"), ...parts.slice(0, prompt)),
+      create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
   function drawLikely() {
     const candidates = /** @type {[string, number][] | null} */ (generation.candidates?.[now] ?? null);
-    likely.hidden = !candidates;
+    likely.hidden = !candidates?.length;
     if (!candidates) return;
     const written = tokens[prompt + now];
-    likely.replaceChildren(create("h3", {}, say("generation-likely")),
+    likely.replaceChildren(create("h3", say("generation-likely")),
       barList(candidates.map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === written }))));
   }
 
@@ -117,7 +123,7 @@ export function generationPanel(explorer) {
         "stroke-width": 1 + 4 * weight, "vector-effect": "non-scaling-stroke",
         d: `M0 ${from + 0.5}C50 ${from + 0.5} 50 ${to + 0.5} 100 ${to + 0.5}` }));
     }));
-    const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", {}, ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
+    const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
     alignment.style.setProperty("--rows", String(high));
     alignment.replaceChildren(words(source, (i) => (linked.has(i) ? "now" : "")), drawing, words(target, (i) => (i === now ? "now" : i > now ? "ahead" : "")));
   }
@@ -126,19 +132,19 @@ export function generationPanel(explorer) {
     const all = /** @type {{tokens: string[], score: number}[]} */ (generation.beams ?? []);
     beams.hidden = all.length < 2;
     if (beams.hidden) return;
-    beams.replaceChildren(create("h3", {}, say("generation-beams")), create("p", { class: "hint" }, say("generation-beams-hint")),
-      create("ol", {}, ...all.map(({ tokens: written, score }) => create("li", {}, create("span", { class: "beam-score" }, score.toFixed(2).replace("-", "−")),
+    beams.replaceChildren(create("h3", say("generation-beams")), create("p.hint", say("generation-beams-hint")),
+      create("ol", ...all.map(({ tokens: written, score }) => create("li", create("span.beam-score", score.toFixed(2).replace("-", "−")),
         ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs"))))));
   }
 
   return {
     element,
-    update(next, changed) {
+    update(next, has) {
       if (count < 1) return;
-      const row = fits() && changed.has("query") && next.query !== null ? next.query - prompt + 1 : -1;
-      if (changed.has("written") && next.written !== null) go(next.written);
+      const row = fits() && has("query") && next.query !== null ? next.query - prompt + 1 : -1;
+      if (has("written") && next.written !== null) go(next.written);
       else if (row >= 0 && row < count) now = row;
-      if (["written", "query", "layer", "head", "lang", "scale"].some((name) => changed.has(name))) draw();
+      if (next.view === "generation" && next.depth === "head" && has("written", "query", "layer", "head", "lang", "scale", "view", "depth")) load();
     },
     destroy: () => clearInterval(timer),
   };

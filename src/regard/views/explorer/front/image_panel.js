@@ -1,153 +1,140 @@
-// A picture and the words around it: a word lights the patches by weight, a patch shows the words that attend to it.
+// Pictures and the words around them: a word lights the patches by weight, a patch shows the words that attend to it;
+// in a vision transformer, which has no words, a patch lights the patches that it attends to.
 
 import { barList } from "./bars.js";
-import { create, isolated, translate } from "./dom.js";
+import { arrowsOf, clamp, create, isolated } from "./dom.js";
+import { times } from "./pooling.js";
 import { weightText } from "./scale.js";
+import { newest } from "./state.js";
 
-/** What is chosen: a word or a patch. @typedef {{word: number} | {patch: number}} Choice */
+/** What is chosen: a word, or a patch of a picture. @typedef {{word?: number, patch?: number, view?: number}} Choice */
 
 /** The most words listed for a patch. */
 const MOST_READERS = 6;
+/** With at most this number of positions beside the patches, these are class tokens and registers, not words. */
+const MOST_EXTRA = 16;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function imagePanel(explorer) {
   const { say, state } = explorer;
-  /** Weights, words × patches, and the words' positions. @type {{weights: Float32Array, words: number[], names: string[], exact: boolean} | null} */
+  /** The weight of a patch for the query, or key, at a position; the words, and whether patches are queries.
+   * @type {{weight: (at: number, place: number) => number, words: number[], names: string[], asks: boolean} | null} */
   let found = null;
   /** @type {Choice} */
   let chosen = { word: 0 };
-  let asked = 0;
-  const picture = create("img", { alt: "" }), light = create("canvas", { "aria-hidden": "true" }), mark = create("i", { class: "image-mark" });
-  const frame = create("div", { class: "image-frame", role: "application", tabindex: 0, "data-label": "image-keys", onkeydown: movePatch,
-    onpointermove: point }, picture, light, mark);
-  const words = create("p", { class: "image-words", onkeydown: moveWord }), caption = create("p", { class: "image-caption", role: "status" });
-  const list = create("div"), problem = create("p", { class: "problem", role: "status" });
-  const element = create("section", { class: "image-panel", hidden: true, "data-label": "image-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "image-title" })), create("p", { class: "hint", "data-text": "image-hint" }), problem,
-    create("div", { class: "image-columns" }, frame, create("div", {}, words, caption, list)));
+  /** @type {ReturnType<typeof frameOf>[]} */
+  let frames = [];
+  const latest = newest();
+  const words = create("p.image-words", { onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
+  const list = create("div"), problem = create("p.problem", { role: "status" }), row = create("div.image-frames");
+  const element = create("section.image-panel", { hidden: true, "data-label": "image-title" },
+    create("header.panel-head", create("h2", { "data-text": "image-title" })), create("p.hint", { "data-text": "image-hint" }), problem,
+    create("div.image-columns", row, create("div", words, caption, list)));
 
-  const image = () => /** @type {NonNullable<Attention["image"]>} */ (explorer.record().image);
-  const patches = () => image().grid[0] * image().grid[1];
+  const images = () => explorer.record().images, asQueries = () => images()[0].side === "queries";
 
-  async function ask() {
-    const mine = ++asked, { layer, head } = state.get(), { T, S } = explorer.record(), { first, side } = image(), n = patches();
-    const asQueries = side === "queries", length = asQueries ? S : T;
-    /** @type {[number, number]} */
-    const here = [first, first + n];
-    try {
-      const { about, arrays } = await explorer.source.rectangle({ layer, head, rows: asQueries ? here : [0, T], cols: asQueries ? [0, S] : here, most: [T, S] });
-      if (mine !== asked) return;
-      const outside = Array.from({ length }, (_, i) => i).filter((i) => side !== "both" || i < first || i >= first + n);
-      const axes = explorer.axes(), axis = asQueries ? axes.key : axes.query, { high, wide } = about, C = Math.ceil((about.cols[1] - about.cols[0]) / wide);
-      const cell = (/** @type {number} */ row, /** @type {number} */ col) =>
-        arrays.cells[Math.floor((row - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;
-      const weights = new Float32Array(outside.length * n);
-      outside.forEach((word, w) => { for (let p = 0; p < n; p++) weights[w * n + p] = asQueries ? cell(first + p, word) : cell(word, first + p); });
-      found = { weights, words: outside, names: outside.map((i) => axis.label(axis.unitOf(i))), exact: high * wide === 1 };
-      problem.textContent = found.exact ? "" : say("image-pooled", { high, wide });
-      const at = found.words.indexOf(state.get()[asQueries ? "key" : "query"] ?? -1);
-      if (!("patch" in chosen)) chosen = { word: at >= 0 ? at : Math.floor(Math.max(0, weights.indexOf(Math.max(...weights))) / n) };
-      draw();
-    } catch (error) {
-      if (mine === asked) [found, problem.textContent] = [null, explorer.fail(error)];
-    }
+  /** @param {PatchedImage} image @param {number} view */
+  function frameOf({ picture, grid: [rows, cols], name, title, first, positions }, view) {
+    const shown = picture === null ? null : explorer.overview.pictures[picture], text = title[state.get().lang];
+    const light = create("canvas", { "aria-hidden": "true", width: cols, height: rows }), mark = create("i.image-mark"), below = create("figcaption.quiet");
+    const frame = create("div.image-frame", { role: "application", tabindex: 0, "aria-label": say("image-keys"),
+      style: `aspect-ratio: ${shown?.width ?? cols} / ${shown?.height ?? rows}; --across: ${cols}; --down: ${rows}`,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        const at = chosen.view === view ? chosen.patch ?? 0 : Math.floor((rows * cols) / 2), by = arrowsOf(event);
+        if (by) choose({ view, patch: clamp(Math.floor(at / cols) + by[0], 0, rows - 1) * cols + clamp((at % cols) + by[1], 0, cols - 1) });
+      },
+      onpointermove: (/** @type {PointerEvent} */ event) => {
+        const box = frame.getBoundingClientRect(), place = (/** @type {number} */ share, /** @type {number} */ count) => clamp(Math.floor(share * count), 0, count - 1);
+        choose({ view, patch: place((event.clientY - box.top) / box.height, rows) * cols + place((event.clientX - box.left) / box.width, cols) });
+      } }, shown && create("img", { alt: name || text, src: shown.data }), light, mark);
+    return { light, mark, below, text, rows, cols, places: positions ?? times(rows * cols, (p) => first + p), figure: create("figure", frame, below) };
   }
 
-  function draw() {
-    translate(element, say);
-    const { width, height, data, grid: [rows, cols], name } = image();
-    if (picture.src !== data) picture.src = data;
-    picture.alt = name;
-    frame.style.aspectRatio = `${width} / ${height}`;
-    frame.style.setProperty("--across", String(cols));
-    frame.style.setProperty("--down", String(rows));
-    [light.width, light.height] = [cols, rows];
-    if (!found) return;
-    words.replaceChildren(...found.names.map((word, i) => create("button", { type: "button", tabindex: -1, onclick: () => choose({ word: i }),
-      onpointerenter: () => choose({ word: i }), onfocus: () => choose({ word: i }) }, isolated(word))));
-    choose(chosen);
+  function ask() {
+    const { layer, head } = state.get(), { T, S } = explorer.record(), all = images(), flip = asQueries();
+    frames = all.map(frameOf);
+    const held = frames.flatMap(({ places }) => places.filter((at) => at >= 0)), inside = new Set(held), both = all.find(({ side }) => side === "both");
+    const outside = times(flip ? S : T, (i) => i).filter((i) => !both || !inside.has(i));
+    /** @type {[number, number]} */
+    const here = [Math.min(...held), Math.max(...held) + 1];
+    latest(explorer.source.rectangle({ layer, head, rows: flip ? here : [0, T], cols: flip ? [0, S] : here, most: [T, S] }), ({ about, arrays }) => {
+      const axes = explorer.axes(), axis = flip ? axes.key : axes.query, { high, wide } = about, C = Math.ceil((about.cols[1] - about.cols[0]) / wide);
+      const cell = (/** @type {number} */ at, /** @type {number} */ col) =>
+        arrays.cells[Math.floor((at - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;
+      const weight = (/** @type {number} */ at, /** @type {number} */ place) => place < 0 ? 0 : flip ? cell(place, at) : cell(at, place);
+      found = { weight, words: outside, names: outside.map((i) => both?.extra[i] ?? axis.label(axis.unitOf(i))), asks: !!both && outside.length <= MOST_EXTRA };
+      problem.textContent = high * wide > 1 ? say("image-pooled", { high, wide }) : "";
+      row.replaceChildren(...frames.map(({ figure }) => figure));
+      row.classList.toggle("several", all.length > 1);
+      words.replaceChildren(...found.names.map((name, word) => create("button", { tabindex: -1, onclick: () => choose({ word }),
+        onpointerenter: () => choose({ word }), onfocus: () => choose({ word }) }, isolated(name))));
+      const at = outside.indexOf(state.get()[flip ? "key" : "query"] ?? -1), tops = outside.map((word) => held.reduce((top, place) => Math.max(top, weight(word, place)), 0));
+      if (chosen.patch === undefined || !(frames[chosen.view ?? 0]?.places[chosen.patch] >= 0))
+        chosen = outside.length ? { word: at >= 0 ? at : tops.indexOf(Math.max(...tops)) } : { view: 0, patch: 0 };
+      choose(chosen);
+    }, (error) => { [found, problem.textContent] = [null, explorer.fail(error)]; });
   }
 
   /** @param {Choice} next */
   function choose(next) {
     if (!found) return;
     chosen = next;
-    const n = patches(), { weights, names } = found, buttons = /** @type {HTMLElement[]} */ ([...words.children]);
-    mark.hidden = !("patch" in next);
-    if ("patch" in next) {
-      const readers = names.map((label, w) => ({ label, weight: weights[w * n + next.patch] }));
-      const most = Math.max(...readers.map((one) => one.weight)) || 1;
-      buttons.forEach((one, w) => shade(one, readers[w].weight / most, false));
-      const [row, col] = [Math.floor(next.patch / image().grid[1]), next.patch % image().grid[1]];
-      const { grid: [down, across] } = image();
-      mark.style.inset = `${(100 * row) / down}% ${100 - (100 * (col + 1)) / across}% ${100 - (100 * (row + 1)) / down}% ${(100 * col) / across}%`;
-      caption.textContent = say("image-patch", { row: row + 1, col: col + 1 });
-      const top = readers.slice().sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
-      list.replaceChildren(barList(top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }))));
-      paint(null);
-      return;
-    }
-    const row = weights.subarray(next.word * n, (next.word + 1) * n);
-    buttons.forEach((one, w) => shade(one, 0, w === next.word));
-    caption.textContent = say("image-word", { word: names[next.word] ?? "", share: (100 * row.reduce((a, b) => a + b, 0)).toFixed(1) });
+    const { weight, names, asks, words: at } = found, { word, patch, view = 0 } = next, frame = frames[view], buttons = /** @type {HTMLElement[]} */ ([...words.children]);
+    frames.forEach(({ mark }) => { mark.hidden = true; });
     list.replaceChildren();
-    paint(row);
-  }
-
-  /** @param {HTMLElement} word @param {number} share @param {boolean} current */
-  function shade(word, share, current) {
-    word.style.setProperty("--size", `${Math.round(70 * share)}%`);
-    word.setAttribute("aria-pressed", String(current));
-    word.tabIndex = current || (!("word" in chosen) && word === words.firstElementChild) ? 0 : -1;
-  }
-
-  /** Darken the picture where the weight is small. @param {Float32Array | null} row */
-  function paint(row) {
-    const context = /** @type {CanvasRenderingContext2D} */ (light.getContext("2d")), data = context.createImageData(light.width, light.height);
-    const most = row ? Math.max(...row) || 1 : 1;
-    row?.forEach((weight, p) => {
-      const share = Math.sqrt(weight / most);
-      data.data.set(share > 0.5 ? [255, 214, 64, 150 * (share - 0.5)] : [8, 10, 22, 215 * (1 - 2 * share)], 4 * p);
+    let shades = names.map(() => 0);
+    if (patch !== undefined) {
+      const { rows, cols, mark, places } = frame, y = Math.floor(patch / cols), x = patch % cols, values = { row: y + 1, col: x + 1 };
+      mark.hidden = false;
+      mark.style.inset = `${(100 * y) / rows}% ${100 - (100 * (x + 1)) / cols}% ${100 - (100 * (y + 1)) / rows}% ${(100 * x) / cols}%`;
+      if (asks) caption.textContent = say("image-patch-gives", { ...values, share: paint(places[patch]) });
+      else {
+        const readers = names.map((label, w) => ({ label, weight: weight(at[w], places[patch]) })), most = Math.max(...readers.map((one) => one.weight)) || 1;
+        shades = readers.map((one) => one.weight / most);
+        caption.textContent = say("image-patch", values);
+        const top = readers.sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
+        list.replaceChildren(barList(top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }))));
+        paint(-1);
+      }
+    } else caption.textContent = say("image-word", { word: names[word ?? 0], share: paint(at[word ?? 0]) });
+    buttons.forEach((one, w) => {
+      one.style.setProperty("--size", `${Math.round(70 * shades[w])}%`);
+      one.setAttribute("aria-pressed", String(w === word));
+      one.tabIndex = w === (word ?? 0) ? 0 : -1;
     });
-    context.putImageData(data, 0, 0);
   }
 
-  /** @param {PointerEvent} event */
-  function point(event) {
-    const box = frame.getBoundingClientRect(), { grid: [rows, cols] } = image();
-    const place = (/** @type {number} */ share, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
-    choose({ patch: place((event.clientY - box.top) / box.height, rows) * cols + place((event.clientX - box.left) / box.width, cols) });
-  }
-
-  /** @param {KeyboardEvent} event */
-  function movePatch(event) {
-    const { grid: [rows, cols] } = image(), at = "patch" in chosen ? chosen.patch : Math.floor((rows * cols) / 2);
-    const [row, col] = [Math.floor(at / cols), at % cols];
-    const to = { ArrowUp: [row - 1, col], ArrowDown: [row + 1, col], ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1] }[event.key];
-    if (!to) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (to[0] >= 0 && to[0] < rows && to[1] >= 0 && to[1] < cols) choose({ patch: to[0] * cols + to[1] });
+  /** Darken the pictures where a query attends little; all share one scale. Returns its share on them, in percent. @param {number} at */
+  function paint(at) {
+    const rows = frames.map(({ places }) => at < 0 ? [] : places.map((place) => found?.weight(at, place) ?? 0)), most = rows.flat().reduce((a, b) => Math.max(a, b), 0) || 1;
+    const shares = rows.map((weights, view) => {
+      const { light, text, below } = frames[view], context = /** @type {CanvasRenderingContext2D} */ (light.getContext("2d")), data = context.createImageData(light.width, light.height);
+      weights.forEach((weight, p) => {
+        const share = Math.sqrt(weight / most);
+        data.data.set(share > 0.5 ? [255, 214, 64, 150 * (share - 0.5)] : [8, 10, 22, 215 * (1 - 2 * share)], 4 * p);
+      });
+      context.putImageData(data, 0, 0);
+      const share = 100 * weights.reduce((a, b) => a + b, 0);
+      below.textContent = rows.length > 1 ? `${text} · ${share.toFixed(1)} %` : "";
+      return share;
+    });
+    return shares.reduce((a, b) => a + b, 0).toFixed(1);
   }
 
   /** @param {KeyboardEvent} event */
   function moveWord(event) {
-    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const buttons = /** @type {HTMLElement[]} */ ([...words.children]), next = buttons[buttons.findIndex((one) => one.matches(":focus")) + by];
-    next?.focus();
+    const by = arrowsOf(event), buttons = /** @type {HTMLElement[]} */ ([...words.children]);
+    if (by) buttons[clamp(buttons.indexOf(/** @type {HTMLElement} */ (event.target)) + by[0] + by[1], 0, buttons.length - 1)]?.focus();
   }
 
   return {
     element,
-    update(now, changed) {
-      element.hidden = !explorer.record().image;
+    update(now, has) {
+      element.hidden = !images().length;
       if (element.hidden || now.depth !== "head") return;
-      if (["layer", "head", "lang", "depth"].some((name) => changed.has(name)) || !found) ask();
-      else if (changed.has("query") || changed.has("key")) {
-        const at = found.words.indexOf(now[image().side === "queries" ? "key" : "query"] ?? -1);
+      if (has("layer", "head", "lang", "depth") || !found) ask();
+      else if (has("query", "key")) {
+        const at = found.words.indexOf(now[asQueries() ? "key" : "query"] ?? -1);
         if (at >= 0) choose({ word: at });
       }
     },

@@ -4,7 +4,7 @@ import { create } from "./dom.js";
 
 /** Keys and the name of their action, in the order of the help: `help-<action>` is its text. */
 export const KEYS = /** @type {const} */ ([
-  ["?", "help"], ["1", "model"], ["2", "head"], ["3", "numbers"], ["m", "map"], ["n", "lines"], ["s", "sentence"], ["k", "compare"],
+  ["?", "help"], ["1", "model"], ["2", "head"], ["3", "numbers"], ["m", "map"], ["n", "lines"], ["s", "sentence"], ["g", "generation"], ["k", "compare"],
   ["[", "head-before"], ["]", "head-after"], [",", "layer-before"], [".", "layer-after"],
   ["c", "scale"], ["w", "merge"], ["r", "direction"], ["+", "zoom-in"], ["-", "zoom-out"], ["0", "zoom-all"],
   ["p", "pin"], ["Escape", "unpin"], ["l", "language"], ["d", "theme"],
@@ -13,7 +13,7 @@ export const KEYS = /** @type {const} */ ([
 const LOCAL_KEYS = [["← ↑ → ↓", "arrows"], ["⇧ + ← ↑ → ↓", "arrows-ten"], ["Home End PgUp PgDn", "ends"], ["Enter", "pin-cell"], ["Space", "step"]];
 
 /**
- * Call the action of a key. Returns a function that stops.
+ * Call the action of a key.
  * @param {HTMLElement} root
  * @param {Record<string, () => void>} actions
  */
@@ -32,21 +32,20 @@ export function listenToKeys(root, actions) {
     actions[action]();
   };
   root.addEventListener("keydown", listen);
-  return () => root.removeEventListener("keydown", listen);
 }
 
 /** The dialog that lists all keys. The browser keeps the focus inside of it; Esc closes it. @param {Explorer} explorer */
 export function helpDialog(explorer) {
-  const list = create("dl", { class: "keys" });
-  const close = create("button", { type: "button", class: "plain", "data-tip": "close", onclick: () => dialog.close() }, "✕");
-  const dialog = create("dialog", { class: "help", "data-label": "help-title" },
-    create("header", {}, create("h2", { "data-text": "help-title" }), close), list,
-    create("p", { class: "quiet", "data-text": "help-pointer" }));
+  const list = create("dl.keys");
+  const close = create("button.plain", { "data-tip": "close", onclick: () => dialog.close() }, "✕");
+  const dialog = create("dialog.help", { "data-label": "help-title" },
+    create("header", create("h2", { "data-text": "help-title" }), close), list,
+    create("p.quiet", { "data-text": "help-pointer" }));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   const open = () => {
     list.replaceChildren(...[...KEYS, ...LOCAL_KEYS].map(([key, action]) => create("div", {},
-      create("dt", {}, ...(key.length > 1 && key !== "Escape" ? key.split(" ") : [key]).map((one) => create("kbd", {}, one === "Escape" ? "Esc" : one))),
-      create("dd", {}, explorer.say(`help-${action}`)))));
+      create("dt", ...(key.length > 1 && key !== "Escape" ? key.split(" ") : [key]).map((one) => create("kbd", one === "Escape" ? "Esc" : one))),
+      create("dd", explorer.say(`help-${action}`)))));
     if (!dialog.open) dialog.showModal();
   };
   return { element: dialog, open };

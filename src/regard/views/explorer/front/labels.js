@@ -10,14 +10,14 @@ export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => 
  * @param {Overview} overview
  * @param {Attention} record
  * @param {Merging} merge
- * @returns {{query: Axis, key: Axis}}
+ * @returns {Axes}
  */
 export function axesOf(overview, record, merge) {
   const labels = record.labels[merge] ?? record.labels.tokens;
   const list = (/** @type {number | null | undefined} */ index) => (index === null || index === undefined ? null : overview.labels[index]);
   return {
-    query: axisOf("query", record.T, record.part?.top ?? 0, list(labels.queries), list(labels.written), labels.queryGroups),
-    key: axisOf("key", record.S, record.part?.left ?? 0, list(labels.keys), null, labels.keyGroups),
+    query: axisOf("query", record.T, record.part?.top ?? 0, list(labels.queries), labels.queryGroups, list(labels.written)),
+    key: axisOf("key", record.S, record.part?.left ?? 0, list(labels.keys), labels.keyGroups),
   };
 }
 
@@ -26,11 +26,11 @@ export function axesOf(overview, record, merge) {
  * @param {number} length
  * @param {number} start  the position of the first token in the whole map
  * @param {string[] | null} labels
- * @param {string[] | null} written
- * @param {number[] | undefined} groups  the first position of each unit
+ * @param {number[]} [groups]  the first position of each unit
+ * @param {string[] | null} [written]
  * @returns {Axis}
  */
-function axisOf(side, length, start, labels, written, groups) {
+export function axisOf(side, length, start, labels, groups, written = null) {
   const count = groups ? groups.length : length;
   const starts = groups ? [...groups, length] : null;
   const unitOf = (/** @type {number} */ position) => (starts ? cellAt(starts, position) : position);
@@ -52,6 +52,9 @@ const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff0
 
 const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 
+/** The direction of a text: that of its first token with a letter. @param {string[]} labels */
+export const directionOf = (labels) => (FROM_THE_RIGHT.test(labels.find((one) => /\p{L}/u.test(one)) ?? "") ? "rtl" : "ltr");
+
 /** A text that does not change the direction of the text around it. @param {string} text */
 const isolatedText = (text) => (FROM_THE_RIGHT.test(text) ? `\u2068${text}\u2069` : text);
 
@@ -63,7 +66,7 @@ export function downwards(label) {
 }
 
 /** What a head does, in words. @param {Explorer} explorer @param {string | null | undefined} pattern */
-export function patternName(explorer, pattern) {
+function patternName(explorer, pattern) {
   const [family, count] = patternFamily(pattern);
   return explorer.say(`pattern-${family}`, { count, name: pattern ?? "" });
 }
@@ -78,6 +81,11 @@ export function patternFamily(pattern) {
   return [family === "induction" ? "shifted" : family, Number(count)];
 }
 
+/** What a head does, with its score. @param {Explorer} explorer @param {Attention} record @param {number} head */
+export function headDoes(explorer, { measures: { pattern, score } }, head) {
+  return pattern[head] ? explorer.say("does", { pattern: patternName(explorer, pattern[head]), score: percent(score[head]) }) : explorer.say("does-nothing");
+}
+
 /** "layer 3 · head 5" in the current language. @param {Explorer} explorer @param {number} layer @param {number} head */
 export function headTitle(explorer, layer, head) {
   return `${explorer.record(layer).titles[explorer.state.get().lang]} · ${explorer.say("head")} ${head}`;
@@ -86,14 +94,17 @@ export function headTitle(explorer, layer, head) {
 /** A share in whole percent. @param {number} share */
 export const percent = (share) => Math.round(100 * share);
 
-/** The name of a row or column of cells: its token and position, or its positions. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
-export function cellName(explorer, cells, side, index) {
-  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts;
-  return axis.name(axis.unitOf(starts[index]), axis.unitOf(starts[index + 1] - 1) + 1);
-}
+/** The positions at which rows or columns of cells begin, and the end. @param {Cells} cells @param {Side} side */
+export const startsOn = (cells, side) => (side === "query" ? cells.rowStarts : cells.colStarts);
 
-/** The label alone, or the positions where a cell covers several tokens. @param {Explorer} explorer @param {Cells} cells @param {"query" | "key"} side @param {number} index */
-export function cellLabel(explorer, cells, side, index) {
-  const axis = explorer.axes()[side], starts = side === "query" ? cells.rowStarts : cells.colStarts, unit = axis.unitOf(starts[index]);
-  return axis.unitOf(starts[index + 1] - 1) === unit ? axis.label(unit) : cellName(explorer, cells, side, index);
+/** The units of a row or column of cells. @param {Axis} axis @param {ArrayLike<number>} starts @param {number} index @returns {Span} */
+export const unitsOf = (axis, starts, index) => [axis.unitOf(starts[index]), axis.unitOf(starts[index + 1] - 1) + 1];
+
+/** The name of a row or column of cells: its token and position, or its positions. @param {Axes} axes @param {Cells} cells @param {Side} side @param {number} index */
+export const cellName = (axes, cells, side, index) => axes[side].name(...unitsOf(axes[side], startsOn(cells, side), index));
+
+/** The label alone, or the positions where a cell covers several tokens. @param {Axes} axes @param {Cells} cells @param {Side} side @param {number} index */
+export function cellLabel(axes, cells, side, index) {
+  const [unit, stop] = unitsOf(axes[side], startsOn(cells, side), index);
+  return stop === unit + 1 ? axes[side].label(unit) : axes[side].name(unit, stop);
 }

@@ -1,6 +1,7 @@
 // The legend: colours, the weights they stand for, and masked cells.
 
 import { create } from "./dom.js";
+import { times } from "./pooling.js";
 import { css, shortWeight } from "./scale.js";
 
 const STOPS = 24, APART = 0.17;
@@ -20,17 +21,17 @@ export function ticksOf(scale) {
 
 /** @param {Explorer} explorer */
 export function legend(explorer) {
-  const bar = create("div", { class: "bar" }), ticks = create("div", { class: "ticks" }), note = create("p", { class: "quiet" });
-  const masked = create("span", { class: "masked" }), broken = create("span", { class: "broken", hidden: true });
-  const element = create("div", { class: "legend" }, create("div", { class: "ramp" }, bar, ticks),
-    create("div", { class: "others" }, create("span", {}, masked, create("span", { "data-text": "masked" })), broken), note);
+  const bar = create("div.bar"), ticks = create("div.ticks"), note = create("p.quiet");
+  const masked = create("span.masked"), broken = create("span.broken", { hidden: true });
+  const element = create("div.legend", create("div.ramp", bar, ticks),
+    create("div.others", create("span", masked, create("span", { "data-text": "masked" })), broken), note);
   /** @param {Scale} scale */
   const update = (scale) => {
     const { sequential } = explorer.overview.colours;
-    const stops = Array.from({ length: STOPS }, (_, i) => css(sequential[Math.round(i / (STOPS - 1) * (sequential.length - 1))]));
+    const stops = times(STOPS, (i) => css(sequential[Math.round(i / (STOPS - 1) * (sequential.length - 1))]));
     bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     ticks.replaceChildren(...ticksOf(scale).map((weight) => {
-      const tick = create("span", {}, `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`);
+      const tick = create("span", `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`);
       tick.style.left = `${100 * scale.level(weight)}%`;
       return tick;
     }));

@@ -1,11 +1,11 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
-import { selectCell } from "./actions.js";
-import { create, segments } from "./dom.js";
-import { cellLabel, downwards } from "./labels.js";
-import { canvasPen, measuringPen, sized } from "./pen.js";
-import { cellAt } from "./pooling.js";
+import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
+import { cellLabel, downwards, startsOn } from "./labels.js";
+import { canvasPen, sized } from "./pen.js";
+import { cellAt, times } from "./pooling.js";
 import { shortWeight } from "./scale.js";
+import { newest, VALUES } from "./state.js";
 
 const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE = 13, ACROSS = 26;
 /** Colours of heads that colour-blind people tell apart. */
@@ -13,28 +13,27 @@ const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#5
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function linesPanel(explorer) {
-  const { state } = explorer, family = getComputedStyle(explorer.root).fontFamily || "sans-serif", ruler = measuringPen(family);
-  const turn = segments("lines", [["vertical", "lines-vertical"], ["horizontal", "lines-horizontal"]], (value) => state.set({ lines: /** @type {State["lines"]} */ (value) }));
+  const { state, family, ruler, say } = explorer, turn = segments(explorer, "lines", VALUES.lines), latest = newest();
   const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
-  const told = create("p", { class: "quiet" }), chips = create("div", { class: "chips", role: "group", "data-label": "heads" });
-  const canvas = create("canvas", { class: "lines", tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
-  const frame = create("div", { class: "lines-frame" }, canvas);
-  const element = create("div", { class: "lines-panel" },
-    create("div", { class: "tools" }, turn.element, create("label", { class: "chooser" }, create("span", { "data-text": "threshold" }), range)), chips, told, frame);
+  const told = create("p.quiet"), chips = create("div.chips", { role: "group", "data-label": "heads" });
+  const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
+  const frame = create("div.lines-frame", canvas);
+  const element = create("div.lines-panel",
+    create("div.tools", turn.element, labelled("threshold", range)), chips, told, frame);
   /** @type {{head: number, cells: Cells, scale: Scale}[]} */
   let drawn = [];
   /** @type {ReturnType<typeof place> | null} */
   let at = null;
-  let asked = 0, stale = true;
+  let stale = true;
   const visible = () => state.get().view === "lines" && state.get().depth === "head";
 
-  const load = async () => {
-    const { layer, heads } = state.get(), number = ++asked;
-    const found = await Promise.all(heads.map(async (head) => ({ head, cells: await explorer.shownCells(layer, head) }))).catch(() => []);
-    if (number !== asked) return;
-    drawn = found.map((one) => ({ ...one, scale: explorer.scaleOf(one.cells) }));
-    stale = false;
-    draw();
+  const load = () => {
+    const { layer, heads } = state.get();
+    latest(Promise.all(heads.map(async (head) => ({ head, cells: await explorer.shownCells(layer, head) }))), (found) => {
+      drawn = found.map((one) => ({ ...one, scale: explorer.scaleOf(one.cells) }));
+      stale = false;
+      draw();
+    });
   };
   /** Which words are shown and where they stand. */
   const place = () => {
@@ -44,8 +43,8 @@ export function linesPanel(explorer) {
       return { first, stop: Math.min(count, first + MOST_WORDS) };
     };
     const rows = part(cells.rowStarts, query), cols = part(cells.colStarts, key);
-    const names = (/** @type {"query" | "key"} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => Array.from({ length: stop - first }, (_, i) => cellLabel(explorer, cells, side, first + i));
-    const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE)))));
+    const names = (/** @type {Side} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => times(stop - first, (i) => cellLabel(explorer.axes(), cells, side, first + i));
+    const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE, 650)))));
     const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
     if (upright) {
       const width = Math.max(180, Math.min(760, (element.clientWidth || 600) - 6));
@@ -95,7 +94,7 @@ export function linesPanel(explorer) {
     words(pen, box, 1, chosenCols, point);
     range.value = String(Math.log10(Math.max(0.001, least)));
     const part = box.rows.stop - box.rows.first < cells.R || box.cols.stop - box.cols.first < cells.C;
-    told.textContent = explorer.say(part ? "lines-part" : "lines-told", { count, weight: shortWeight(least), shown: MOST_WORDS });
+    told.textContent = say(part ? "lines-part" : "lines-told", { count, weight: shortWeight(least), shown: MOST_WORDS });
   };
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {
@@ -109,7 +108,7 @@ export function linesPanel(explorer) {
     });
   };
 
-  /** The word under the pointer. @param {PointerEvent} event */
+  /** The word under the pointer. @param {MouseEvent} event @returns {{side: Side, index: number} | null} */
   const under = (event) => {
     if (!at) return null;
     const bounds = canvas.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
@@ -117,61 +116,51 @@ export function linesPanel(explorer) {
     const index = first + Math.floor((along - 4) / at.pitch);
     return index >= first && index < stop ? { side, index } : null;
   };
-  /** @param {{side: string, index: number}} found */
+  /** @param {{side: Side, index: number}} found */
   const select = ({ side, index }) => {
-    const { cells } = drawn[0], { query, key } = state.get();
-    if (side === "query") selectCell(explorer, cells.rowStarts[index], key ?? 0); else selectCell(explorer, query ?? 0, cells.colStarts[index]);
-    state.set({ direction: side === "query" ? "looks" : "seen" });
+    const { query, key } = state.get();
+    state.set({ query: query ?? 0, key: key ?? 0, [side]: startsOn(drawn[0].cells, side)[index], direction: side === "query" ? "looks" : "seen" });
   };
   canvas.addEventListener("pointermove", (event) => { const found = under(event); if (found) select(found); });
   canvas.addEventListener("click", (event) => {
-    const found = under(/** @type {PointerEvent} */ (event)), { query, key, pins } = state.get();
+    const found = under(event), { query, key, pins } = state.get();
     if (!found || query === null || key === null) return;
     const rest = pins.filter(([q, k]) => (found.side === "query" ? q !== query : k !== key));
     state.set({ pins: rest.length < pins.length ? rest : [...pins, [query, key]] });
   });
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, Home: -(2 ** 30), End: 2 ** 30 }[event.key];
-    if (!drawn.length || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { cells } = drawn[0], { query, key, direction } = state.get(), side = direction === "looks" ? "query" : "key", starts = side === "query" ? cells.rowStarts : cells.colStarts;
+    if (!drawn.length) return;
+    const by = arrowsOf(event), { cells } = drawn[0], { query, key, direction, pins } = state.get(), side = direction === "looks" ? "query" : "key", starts = startsOn(cells, side);
     if (by) {
-      const index = Math.max(0, Math.min(starts.length - 2, cellAt(starts, (side === "query" ? query : key) ?? 0) + by));
+      const index = clamp(cellAt(starts, state.get()[side] ?? 0) + by[0] + by[1], 0, starts.length - 2);
       select({ side, index });
-      explorer.announce(explorer.say(side === "query" ? "sentence-looks" : "sentence-seen", { word: cellLabel(explorer, cells, side, index) }));
-    } else if (event.key === "Enter" && query !== null && key !== null) state.set({ pins: [...state.get().pins, [query, key]] });
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+      explorer.announce(say(side === "query" ? "sentence-looks" : "sentence-seen", { word: cellLabel(explorer.axes(), cells, side, index) }));
+    } else if (event.key === "Enter" && query !== null && key !== null) {
+      state.set({ pins: [...pins, [query, key]] });
+      event.preventDefault();
+    }
   }
   const fillChips = () => {
     const { heads } = state.get(), { heads: count } = explorer.record();
-    chips.replaceChildren(...Array.from({ length: count }, (_, head) => {
-      const chip = create("button", { type: "button", "aria-pressed": String(heads.includes(head)), "aria-label": `${explorer.say("head")} ${head}` }, String(head));
-      chip.style.setProperty("--own", heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent"));
-      chip.addEventListener("click", () => {
-        const now = state.get().heads, next = now.includes(head) ? now.filter((one) => one !== head) : [...now, head].sort((a, b) => a - b);
-        if (next.length) state.set({ heads: next });
-      });
-      return chip;
+    chips.replaceChildren(...times(count, (head) => {
+      const next = heads.includes(head) ? heads.filter((one) => one !== head) : [...heads, head].sort((a, b) => a - b);
+      return create("button", { "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
+        style: `--own: ${heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : "var(--accent)"}`, onclick: () => next.length && state.set({ heads: next }) }, String(head));
     }));
     chips.hidden = count < 2;
   };
-  const observer = new ResizeObserver(() => requestAnimationFrame(draw));
-  observer.observe(element);
   return {
     element,
-    update(now, changed) {
-      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    update(now, has) {
       if (has("layer", "head", "heads", "scale", "merge")) stale = true;
       turn.select(now.lines);
       if (!visible()) return;
-      if (has("layer", "heads", "lang", "theme", "view", "depth")) fillChips();
+      if (has("layer", "heads", "lang", "view", "depth")) fillChips();
       if (stale) load();
-      else if (has("query", "key", "pins", "direction", "lines", "threshold", "lang", "theme", "view", "depth")) draw();
+      else if (has("query", "key", "pins", "direction", "lines", "threshold", "lang", "theme", "view", "depth", "size")) draw();
     },
     size: () => (at ? [at.width, at.height] : [300, 100]),
     draw: (pen) => { if (at && drawn.length) paint(pen, at); },
-    destroy: () => observer.disconnect(),
   };
 }

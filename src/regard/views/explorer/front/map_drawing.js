@@ -1,18 +1,19 @@
 // The map of one head drawn with a pen: cells, labels, the line of the prompt, the selection and the pins.
 
-import { downwards } from "./labels.js";
+import { downwards, unitsOf } from "./labels.js";
 import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
 
 const SMALLEST = 9, LARGEST = 13, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
 
-/** @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement}} Picture */
+/** With `ink`, numbers are written in this colour, whatever their cell's. @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement, ink?: string}} Picture */
+/** Rows and columns in units. @typedef {{rows: Span, cols: Span}} Box */
 /** @typedef {{left: number, top: number, width: number, height: number, x: number, y: number, rows: Span, cols: Span}} Layout */
 
 /**
  * The box of the cells inside of a given width; `x` and `y` are the sizes of one unit, `rows` and `cols` what is visible.
  * @param {Pen} pen
- * @param {{query: Axis, key: Axis}} axes
+ * @param {Axes} axes
  * @param {State["zoom"]} zoom
  * @param {number} wide
  * @param {number} high  the most that the cells may take
@@ -25,7 +26,7 @@ export function mapLayout(pen, { query, key }, zoom, wide, high) {
     for (let i = 0; i < Math.min(axis.count, MOST_MEASURED); i++) found = Math.max(found, pen.width(axis.label(i).slice(0, 60), LARGEST));
     return Math.min(found, WIDEST_LABEL, 0.3 * wide);
   };
-  const left = query.labels ? 14 + widest(query) : 48, across = Math.max(40, wide - left - 8);
+  const left = 14 + (query.labels ? widest(query) : Math.max(34, pen.width(query.name(query.count - 1), 11))), across = Math.max(40, wide - left - 8);
   const cell = Math.min(56, across / Math.max(1, key.count), high / Math.max(1, query.count));
   // A map with few rows or columns stays readable: its cells are not square then.
   const width = Math.min(across, Math.max(cell * key.count, Math.min(across, 34 * key.count)));
@@ -71,7 +72,7 @@ function roundPositions([start, stop], unit, needed) {
  * @param {Explorer} explorer
  * @param {Pen} pen
  * @param {Layout} at
- * @param {{query: Axis, key: Axis}} axes
+ * @param {Axes} axes
  * @param {Picture[]} pictures  drawn one over the other; the last is the finest
  */
 export function drawMap(explorer, pen, at, axes, pictures) {
@@ -91,8 +92,8 @@ function hatch(pen, { left, top, width, height }, colour) {
   for (let d = 0; d < width + height; d += 7) pen.line([left + d, top, left + d - height, top + height], colour, 1);
 }
 
-/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {{query: Axis, key: Axis}} axes @param {Picture} picture */
-function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels }) {
+/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axes} axes @param {Picture} picture */
+function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, ink }) {
   if (!cells.R || !cells.C) return;
   const place = (/** @type {ArrayLike<number>} */ starts, /** @type {Axis} */ axis) => {
     const count = starts.length - 1, first = axis.unitOf(starts[0]), end = axis.unitOf(Math.max(starts[0], starts[count] - 1)) + 1;
@@ -108,9 +109,9 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels }
   for (let r = 0; r < cells.R; r++) {
     for (let c = 0; c < cells.C; c++) {
       const value = cells.values[r * cells.C + c], colour = colourOf(explorer.overview, scale, value);
-      if (!colour || value < 0.5 * 10 ** -decimals) continue;
-      const text = Number.isNaN(value) ? "NaN" : value.toFixed(decimals);
-      pen.text(text, x + (c + 0.5) * across.size * at.x, y + (r + 0.5) * down.size * at.y, { size: 11, fill: inkOn(colour), align: "center" });
+      if (!colour || Math.abs(value) < 0.5 * 10 ** -decimals) continue;
+      const text = Number.isNaN(value) ? "NaN" : value.toFixed(decimals).replace("-", "−");
+      pen.text(text, x + (c + 0.5) * across.size * at.x, y + (r + 0.5) * down.size * at.y, { size: 11, fill: ink ?? inkOn(colour), align: "center" });
     }
   }
 }
@@ -119,16 +120,19 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels }
 function drawRowLabels(explorer, pen, at, axis) {
   const fill = explorer.colour("--ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
   const named = axis.labels && y >= 6;
-  const units = named ? unitsOf(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 22);
+  const units = named ? everyFew(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 22);
   for (const unit of units) {
     const place = top + (unit + 0.5 - rows[0]) * y;
     if (place < top || place > top + at.height) continue;
-    pen.text(named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1"), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
+    pen.text(named ? axis.label(unit) : placeOf(axis, unit), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
   }
 }
 
+/** The position of a unit without its label. @param {Axis} axis @param {number} unit */
+const placeOf = (axis, unit) => axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
+
 /** Every so many units of a span. @param {Span} span @param {number} count @param {number} step */
-function unitsOf([start, stop], count, step) {
+function everyFew([start, stop], count, step) {
   const found = [];
   for (let unit = Math.ceil(Math.floor(start) / step) * step; unit < Math.min(count, stop); unit += step) found.push(unit);
   return found;
@@ -138,9 +142,9 @@ function unitsOf([start, stop], count, step) {
 function drawColumnLabels(explorer, pen, at, axis) {
   const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= 6;
   const style = named ? columnLabels(pen, axis, cols, x, top - 12) : { size: 11, turned: false, step: 1 };
-  const units = named ? unitsOf(cols, axis.count, style.step) : roundPositions(cols, x, 56);
+  const units = named ? everyFew(cols, axis.count, style.step) : roundPositions(cols, x, 56);
   for (const unit of units) {
-    const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : axis.name(unit).replace(/^.*\((.*)\)$/, "$1");
+    const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : placeOf(axis, unit);
     if (place < left || place > left + at.width) continue;
     const characters = style.turned ? downwards(label) : null;
     if (!style.turned) {
@@ -162,30 +166,41 @@ function drawPrompt(explorer, pen, at, axis) {
   if (y > at.top && y < at.top + at.height) pen.line([at.left - 6, y, at.left + at.width, y], explorer.colour("--mark"), 1.5, 1, [6, 4]);
 }
 
+/** A cell in units. @param {Axes} axes @param {Cells} cells @param {number} row @param {number} col @returns {Box} */
+export const cellBox = ({ query, key }, cells, row, col) => ({ rows: unitsOf(query, cells.rowStarts, row), cols: unitsOf(key, cells.colStarts, col) });
+
+/** Left, top, width and height in pixels. @param {Layout} at @param {Box} box @returns {[number, number, number, number]} */
+export const boxOnScreen = (at, { rows, cols }) => [
+  at.left + (cols[0] - at.cols[0]) * at.x, at.top + (rows[0] - at.rows[0]) * at.y,
+  Math.max(3, (cols[1] - cols[0]) * at.x), Math.max(3, (rows[1] - rows[0]) * at.y),
+];
+
+/** Row and column under a point, in units; null beside the cells. @param {Layout} at @param {Element} element @param {{clientX: number, clientY: number}} event @returns {Span | null} */
+export function unitsUnder(at, element, { clientX, clientY }) {
+  const box = element.getBoundingClientRect(), x = clientX - box.left - at.left, y = clientY - box.top - at.top;
+  return x < 0 || y < 0 || x >= at.width || y >= at.height ? null : [at.rows[0] + y / at.y, at.cols[0] + x / at.x];
+}
+
 /**
  * The selected row and column, and the pins.
  * @param {Explorer} explorer
  * @param {Pen} pen
  * @param {Layout} at
- * @param {{rows: Span, cols: Span} | null} selected  in units
- * @param {{rows: Span, cols: Span}[]} pins
+ * @param {Box | null} selected
+ * @param {Box[]} pins
  */
 export function drawSelection(explorer, pen, at, selected, pins) {
-  const box = (/** @type {{rows: Span, cols: Span}} */ { rows, cols }) => /** @type {const} */ ([
-    at.left + (cols[0] - at.cols[0]) * at.x, at.top + (rows[0] - at.rows[0]) * at.y,
-    Math.max(3, (cols[1] - cols[0]) * at.x), Math.max(3, (rows[1] - rows[0]) * at.y),
-  ]);
   pen.clip(at.left - 1, at.top - 1, at.width + 2, at.height + 2, () => {
     const mark = explorer.colour("--mark"), thick = at.x < 6 ? 1 : 2;
     if (selected) {
-      const [x, y, width, height] = box(selected);
+      const [x, y, width, height] = boxOnScreen(at, selected);
       pen.rect(at.left, y, at.width, height, null, mark, thick / 2);
       pen.rect(x, at.top, width, at.height, null, mark, thick / 2);
       pen.rect(x, y, width, height, null, "#fff", thick + 1.5);
       pen.rect(x, y, width, height, null, mark, thick);
     }
     pins.forEach((pin, i) => {
-      const [x, y, width, height] = box(pin), middle = /** @type {Span} */ ([x + width / 2, y + height / 2]);
+      const [x, y, width, height] = boxOnScreen(at, pin), middle = /** @type {Span} */ ([x + width / 2, y + height / 2]);
       pen.rect(x, y, width, height, null, "#fff", 3.5);
       pen.rect(x, y, width, height, null, "#111", 1.5);
       const [across, down] = at.x < 30 || at.y < 30 ? middle : [x + 7, y + 7];

@@ -1,11 +1,12 @@
 // The map of one head on a canvas: zoom and move as on a map, exact parts where cells cover several tokens.
 
-import { firstSelection, selectCell, togglePin } from "./actions.js";
+import { firstSelection, togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
-import { create } from "./dom.js";
+import { arrowsOf, button, clamp, create } from "./dom.js";
+import { cellName } from "./labels.js";
 import { drawLegend, legend } from "./legend.js";
-import { drawMap, drawSelection, mapLayout } from "./map_drawing.js";
-import { canvasPen, measuringPen, sized } from "./pen.js";
+import { cellBox, drawMap, drawSelection, mapLayout, unitsUnder } from "./map_drawing.js";
+import { canvasPen, sized } from "./pen.js";
 import { cellAt, startsOf } from "./pooling.js";
 import { pixelsOf, weightText, withoutFirst } from "./scale.js";
 import { movedBy, showing, visiblePart, zoomedBy } from "./zoom.js";
@@ -15,70 +16,53 @@ const MOST_PIXELS = 512, WAIT = 120;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function mapPanel(explorer) {
-  const { state } = explorer, family = getComputedStyle(explorer.root).fontFamily || "sans-serif", ruler = measuringPen(family);
-  const base = create("canvas", { class: "map", tabindex: 0, role: "application", "data-label": "map-label" });
-  const over = create("canvas", { class: "over", "aria-hidden": "true" }), frame = create("div", { class: "map-frame" }, base, over);
-  const meaning = create("p", { class: "quiet meaning" }), failure = create("p", { class: "failure", role: "alert", hidden: true });
-  const zoomOut = create("button", { type: "button", class: "small", "data-text": "zoom-all", onclick: () => state.set({ zoom: null }) });
-  const keys = legend(explorer), under = create("div", { class: "under" }, keys.element, create("div", {}, meaning, zoomOut));
-  const element = create("div", { class: "map-panel" }, failure, frame, under);
+  const { state, family, ruler, say } = explorer;
+  const base = create("canvas.map", { tabindex: 0, role: "application", "data-label": "map-label" });
+  const over = create("canvas.over", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over);
+  const meaning = create("p.quiet.meaning"), failure = create("p.failure", { role: "alert", hidden: true });
+  const zoomOut = button("zoom-all", () => state.set({ zoom: null }));
+  const keys = legend(explorer), under = create("div.under", keys.element, create("div", meaning, zoomOut));
+  const element = create("div.map-panel", failure, frame, under);
   /** @type {Picture | null} */
   let whole = null;
   /** @type {Picture | null} */
   let detail = null;
-  let at = mapLayout(ruler, explorer.axes(), null, 600, 600), asked = 0, timer = 0, note = "";
+  let at = mapLayout(ruler, explorer.axes(), null, 600, 600), timer = 0, note = "";
 
   const visible = () => state.get().depth === "head" && state.get().view === "map";
-  const load = async () => {
-    const { layer, head } = state.get(), turn = ++asked;
-    try {
-      const cells = await explorer.shownCells(layer, head);
-      if (turn !== asked) return;
-      const scale = explorer.scaleOf(cells);
-      [whole, detail, failure.hidden] = [{ cells, scale, pixels: pixelsOf(explorer.overview, cells, scale) }, null, true];
-      const first = state.get().query === null ? firstSelection(cells) : null;
-      if (first) selectCell(explorer, ...first);
-      draw();
-      askForDetail();
-    } catch (error) {
-      if (turn !== asked) return;
-      [whole, detail, failure.hidden, failure.textContent] = [null, null, false, explorer.fail(error)];
-    }
-    frame.hidden = under.hidden = whole === null;
-  };
+  /** @param {Cells} cells @returns {Picture} */
+  const pictureOf = (cells) => { const scale = explorer.scaleOf(cells); return { cells, scale, pixels: pixelsOf(explorer.overview, cells, scale) }; };
 
   /** Ask for smaller cells where the visible part is enlarged. */
   const askForDetail = () => {
     clearTimeout(timer);
     const { zoom, layer, head, scale } = state.get(), record = explorer.record();
     if (!zoom || !whole || scale === "renormalised" || record.can.rectangle === "none" || (record.high === 1 && record.wide === 1)) return;
-    const turn = asked, rows = /** @type {Span} */ ([Math.floor(zoom.rows[0]), Math.min(record.T, Math.ceil(zoom.rows[1]))]);
+    const own = whole, rows = /** @type {Span} */ ([Math.floor(zoom.rows[0]), Math.min(record.T, Math.ceil(zoom.rows[1]))]);
     const cols = /** @type {Span} */ ([Math.floor(zoom.cols[0]), Math.min(record.S, Math.ceil(zoom.cols[1]))]);
     const most = /** @type {Span} */ ([Math.min(MOST_PIXELS, Math.ceil(at.height)), Math.min(MOST_PIXELS, Math.ceil(at.width))]);
     timer = setTimeout(async () => {
       try {
         const { about, arrays } = await explorer.source.rectangle({ layer, head, rows, cols, most });
-        if (turn !== asked || state.get().zoom !== zoom) return;
-        detail = pictureOf(about, arrays);
-        note = about.note ? explorer.say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
+        if (own !== whole || state.get().zoom !== zoom) return;
+        detail = partOf(about, arrays);
+        note = about.note ? say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
       } catch (error) {
-        note = /** @type {Failure} */ (error).key === "not-stored" ? explorer.say("note-stored") : explorer.fail(error);
+        note = /** @type {Failure} */ (error).key === "not-stored" ? say("note-stored") : explorer.fail(error);
       }
       draw();
     }, WAIT);
   };
 
   /** @param {any} about @param {Record<string, Numbers>} arrays @returns {Picture} */
-  const pictureOf = ({ rows, cols, high, wide }, arrays) => {
+  const partOf = ({ rows, cols, high, wide }, arrays) => {
     const { firstKey, first, even } = explorer.record(), { scale: name, head } = state.get();
     const rowStarts = startsOf(rows[0], rows[1], high), colStarts = startsOf(cols[0], cols[1], wide);
     const firstColumn = firstKey >= cols[0] && firstKey < cols[1] ? cellAt(colStarts, firstKey) : -1;
-    const cells = withoutFirst({
+    return pictureOf(withoutFirst({
       R: rowStarts.length - 1, C: colStarts.length - 1, rowStarts, colStarts, values: floats(arrays.cells), firstColumn,
       attending: /** @type {Int32Array} */ (arrays.attending), first: first[head] ?? null, even,
-    }, name);
-    const scale = explorer.scaleOf(cells);
-    return { cells, scale, pixels: pixelsOf(explorer.overview, cells, scale) };
+    }, name));
   };
 
   const pictures = () => [whole, detail].filter((one) => one !== null);
@@ -97,22 +81,21 @@ export function mapPanel(explorer) {
   const tellMeaning = () => {
     const { cells } = detail ?? /** @type {Picture} */ (whole), { zoom, merge } = state.get(), record = explorer.record();
     const high = cells.rowStarts[1] - cells.rowStarts[0], wide = cells.colStarts[1] - cells.colStarts[0], single = high === 1 && wide === 1;
-    const unit = merge !== "tokens" && record.labels[merge] ? explorer.say(`cell-${merge}`) : single ? explorer.say("cell-exact") : explorer.say("cell-pooled", { high, wide });
+    const unit = merge !== "tokens" && record.labels[merge] ? say(`cell-${merge}`) : single ? say("cell-exact") : say("cell-pooled", { high, wide });
     const part = zoom && partText();
-    meaning.textContent = [explorer.say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && explorer.say("prompt", record)].filter(Boolean).join(" · ");
+    meaning.textContent = [say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && say("prompt", record)].filter(Boolean).join(" · ");
     zoomOut.hidden = !zoom;
   };
   const partText = () => {
     const { query, key } = explorer.axes();
     const name = (/** @type {Axis} */ axis, /** @type {Span} */ [start, stop]) => axis.name(Math.floor(start), Math.max(Math.floor(start) + 2, Math.ceil(stop)));
-    return explorer.say("part", { rows: name(query, at.rows), cols: name(key, at.cols), T: query.count, S: key.count });
+    return say("part", { rows: name(query, at.rows), cols: name(key, at.cols), T: query.count, S: key.count });
   };
 
   /** A cell in units, of the finest picture that has it. @param {number} query @param {number} key */
   const boxOf = (query, key) => {
-    const { query: rows, key: cols } = explorer.axes(), { cells, row, col } = cellOf(query, key);
-    const span = (/** @type {ArrayLike<number>} */ starts, /** @type {number} */ i, /** @type {Axis} */ axis) => /** @type {Span} */ ([axis.unitOf(starts[i]), axis.unitOf(starts[i + 1] - 1) + 1]);
-    return { rows: span(cells.rowStarts, row, rows), cols: span(cells.colStarts, col, cols) };
+    const { cells, row, col } = cellOf(query, key);
+    return cellBox(explorer.axes(), cells, row, col);
   };
   /** @param {number} query @param {number} key */
   const cellOf = (query, key) => {
@@ -129,20 +112,19 @@ export function mapPanel(explorer) {
   const tell = () => {
     const { query, key } = state.get();
     if (!whole || query === null || key === null || !base.matches(":focus")) return;
-    const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], { query: rows, key: cols } = explorer.axes();
-    const name = (/** @type {Axis} */ axis, /** @type {number} */ from, /** @type {number} */ to) => axis.name(axis.unitOf(from), axis.unitOf(to - 1) + 1);
-    explorer.announce(explorer.say(value === 0 ? "cell-masked" : "cell-said", {
-      query: name(rows, cells.rowStarts[row], cells.rowStarts[row + 1]), key: name(cols, cells.colStarts[col], cells.colStarts[col + 1]), weight: weightText(value),
+    const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = explorer.axes();
+    explorer.announce(say(value === 0 ? "cell-masked" : "cell-said", {
+      query: cellName(axes, cells, "query", row), key: cellName(axes, cells, "key", col), weight: weightText(value),
     }));
   };
 
-  const stop = listenToMap(explorer, frame, base, {
+  listenToMap(explorer, frame, base, {
     layout: () => at,
     /** @param {number} unitRow @param {number} unitCol */
     select(unitRow, unitCol) {
       if (!whole) return;
       const { query, key } = explorer.axes(), found = cellOf(query.positionOf(unitRow), key.positionOf(unitCol));
-      selectCell(explorer, found.cells.rowStarts[found.row], found.cells.colStarts[found.col]);
+      state.set({ query: found.cells.rowStarts[found.row], key: found.cells.colStarts[found.col] });
     },
     /** Move by cells. @param {number} down @param {number} across */
     move(down, across) {
@@ -152,25 +134,28 @@ export function mapPanel(explorer) {
       const next = (/** @type {ArrayLike<number>} */ starts, /** @type {number} */ i, /** @type {number} */ by, /** @type {Axis} */ axis) => {
         const to = i + by, size = starts[1] - starts[0];
         if (to >= 0 && to < starts.length - 1) return starts[to];
-        return Math.max(0, Math.min(axis.positionOf(axis.count - 1), to < 0 ? starts[0] + to * size : starts[starts.length - 1] + (to - starts.length + 1) * size));
+        return clamp(to < 0 ? starts[0] + to * size : starts[starts.length - 1] + (to - starts.length + 1) * size, 0, axis.positionOf(axis.count - 1));
       };
       const to = [next(cells.rowStarts, row, down, rows), next(cells.colStarts, col, across, cols)];
       state.set({ query: to[0], key: to[1], zoom: showing(zoom, rows.count, cols.count, [rows.unitOf(to[0]), cols.unitOf(to[1])]) });
     },
   });
-  const observer = new ResizeObserver(() => requestAnimationFrame(draw));
-  observer.observe(element);
-
   return {
     element,
-    update(_, changed) {
-      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
-      if (has("layer", "head", "scale", "merge")) { load(); return; }
+    show(cells, problem) {
+      [whole, detail, failure.hidden, failure.textContent] = [cells && pictureOf(cells), null, cells !== null, problem];
+      frame.hidden = under.hidden = cells === null;
+      const first = cells && state.get().query === null ? firstSelection(cells) : null;
+      if (first) state.set({ query: first[0], key: first[1] });
+      draw();
+      askForDetail();
+    },
+    update(_, has) {
       if (has("zoom")) {
         if (detail && !covers(detail.cells, state.get().zoom)) detail = null;
         draw();
         askForDetail();
-      } else if (has("lang", "theme", "view", "depth")) draw();
+      } else if (has("lang", "theme", "view", "depth", "size")) draw();
       else if (has("query", "key", "pins")) drawOver();
       if (has("query", "key")) tell();
     },
@@ -182,7 +167,7 @@ export function mapPanel(explorer) {
       drawSelection(explorer, pen, at, null, pins.map(([q, k]) => boxOf(q, k)));
       drawLegend(explorer, pen, (detail ?? whole).scale, at.left, at.top + at.height + 16, Math.max(160, at.width));
     },
-    destroy() { stop(); observer.disconnect(); clearTimeout(timer); },
+    destroy: () => clearTimeout(timer),
   };
 }
 
@@ -194,7 +179,7 @@ function covers(cells, zoom) {
 }
 
 /**
- * Pointer, wheel and keys of the map. Returns a function that stops.
+ * Pointer, wheel and keys of the map.
  * @param {Explorer} explorer
  * @param {HTMLElement} frame
  * @param {HTMLCanvasElement} base
@@ -208,11 +193,8 @@ function listenToMap(explorer, frame, base, map) {
   let drag = null;
   let apart = 0;
   const counts = () => { const { query, key } = explorer.axes(); return /** @type {Span} */ ([query.count, key.count]); };
-  /** Row and column under a point, in units; null beside the cells. @param {{clientX: number, clientY: number}} event @returns {Span | null} */
-  const under = ({ clientX, clientY }) => {
-    const box = base.getBoundingClientRect(), at = map.layout(), x = clientX - box.left - at.left, y = clientY - box.top - at.top;
-    return x < 0 || y < 0 || x >= at.width || y >= at.height ? null : [at.rows[0] + y / at.y, at.cols[0] + x / at.x];
-  };
+  const zoomBy = (/** @type {number} */ factor, /** @type {Span | null} */ place) => place && state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), factor, place) });
+  const under = (/** @type {{clientX: number, clientY: number}} */ event) => unitsUnder(map.layout(), base, event);
   const hover = (/** @type {PointerEvent} */ event) => {
     const place = under(event);
     if (place) map.select(Math.floor(place[0]), Math.floor(place[1]));
@@ -220,7 +202,7 @@ function listenToMap(explorer, frame, base, map) {
   const pinch = () => {
     const [a, b] = [...pointers.values()], now = Math.hypot(a.x - b.x, a.y - b.y);
     const centre = under({ clientX: (a.x + b.x) / 2, clientY: (a.y + b.y) / 2 });
-    if (apart && centre) state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), apart / now, centre) });
+    if (apart) zoomBy(apart / now, centre);
     apart = now;
   };
   /** @type {Record<string, (event: any) => void>} */
@@ -249,32 +231,26 @@ function listenToMap(explorer, frame, base, map) {
     pointercancel(event) { pointers.delete(event.pointerId); drag = null; },
     pointerleave() {
       const last = state.get().pins.at(-1);
-      if (last && !drag) selectCell(explorer, ...last);  // a pinned cell is selected again
+      if (last && !drag) state.set({ query: last[0], key: last[1] });  // a pinned cell is selected again
     },
     dblclick(event) {
-      const place = under(event);
-      if (place) state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), 0.5, place) });
+      zoomBy(0.5, under(event));
     },
     wheel(event) {
       // Without focus the page scrolls; pinching on a touch pad arrives as a wheel with Ctrl.
       const place = under(event);
       if (!place || !(event.ctrlKey || base.matches(":focus"))) return;
       event.preventDefault();
-      state.set({ zoom: zoomedBy(state.get().zoom, ...counts(), Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), place) });
+      zoomBy(Math.exp(clamp(event.deltaY / 300, -1, 1)), place);
     },
     keydown(event) {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const by = event.shiftKey ? 10 : 1, far = 2 ** 30;
-      /** @type {Record<string, Span>} */
-      const moves = {
-        ArrowUp: [-by, 0], ArrowDown: [by, 0], ArrowLeft: [0, -by], ArrowRight: [0, by], Home: [0, -far], End: [0, far], PageUp: [-far, 0], PageDown: [far, 0],
-      };
-      if (event.key in moves) map.move(...moves[event.key]);
+      const by = arrowsOf(event), times = event.shiftKey ? 10 : 1, far = { PageUp: -(2 ** 30), PageDown: 2 ** 30 }[/** @type {string} */ (event.key)];
+      if (by) map.move(by[0] * times, by[1] * times);
+      else if (far) map.move(far, 0);
       else if (event.key === "Enter") togglePin(explorer);
       else return;
       event.preventDefault();
     },
   };
   for (const [name, listener] of Object.entries(listeners)) frame.addEventListener(name, listener, { passive: false });
-  return () => { for (const [name, listener] of Object.entries(listeners)) frame.removeEventListener(name, listener); };
 }

@@ -1,9 +1,10 @@
 // All heads of a model as small maps, or as tiles coloured by what each head does.
 
 import { openHead } from "./actions.js";
-import { chooser, create } from "./dom.js";
-import { headTitle, patternFamily, patternName, percent } from "./labels.js";
-import { css, inkOn } from "./scale.js";
+import { arrowsOf, chooser, clamp, create } from "./dom.js";
+import { headDoes, headTitle, patternFamily, percent } from "./labels.js";
+import { times } from "./pooling.js";
+import { css, inkOn, packed, paintCells } from "./scale.js";
 
 const SIDE = 48;
 /** Colours that colour-blind people tell apart (Okabe and Ito 2008), for families of patterns. @type {Record<string, RGB>} */
@@ -12,19 +13,18 @@ const FAMILY_COLOURS = {
   same: [240, 228, 66], local: [0, 158, 115], ahead: [120, 200, 170], separator: [204, 121, 167], alignment: [148, 103, 189], other: [120, 120, 140], none: [200, 200, 208],
 };
 
-/** @typedef {{layer: number, head: number, tile: HTMLButtonElement}} Tile */
+/** @typedef {{layer: number, head: number, tile: HTMLButtonElement, canvas: HTMLCanvasElement}} Tile */
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function modelPanel(explorer) {
-  const { state, overview } = explorer, hasEffect = overview.records.some(({ measures }) => measures.effect);
+  const { state, overview, say } = explorer, hasEffect = overview.records.some(({ measures, can }) => measures.effect || can.effect);
   const measures = ["maps", "pattern", "entropy", "sink", "distance", ...(hasEffect ? ["effect"] : [])];
-  const show = chooser("show", measures.map((name) => [name, `show-${name}`]), (value) => state.set({ show: /** @type {State["show"]} */ (value) }));
-  const sort = chooser("sort", [["layer", "sort-layer"], ["measure", "sort-measure"]], (value) => state.set({ sort: /** @type {State["sort"]} */ (value) }));
-  const grid = create("div", { class: "grid", role: "grid", "data-label": "model-label", onkeydown: move });
-  const preview = create("div", { class: "preview", "aria-hidden": "true", hidden: true }), key = create("p", { class: "quiet families" });
-  const element = create("div", { class: "model-panel" }, create("div", { class: "tools" }, show.element, sort.element),
-    create("p", { class: "quiet", "data-text": "model-note" }), key, grid, preview);
-  const thumbnails = thumbnailsOf(overview), tiles = makeTiles(explorer, thumbnails, look, () => { preview.hidden = true; });
+  const show = chooser(explorer, "show", measures), sort = chooser(explorer, "sort", ["layer", "measure"]);
+  const grid = create("div.grid", { role: "grid", "data-label": "model-label", onkeydown: move });
+  const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families"), progress = create("p.quiet", { role: "status" });
+  const element = create("div.model-panel", create("div.tools", show.element, sort.element),
+    create("p.quiet", { "data-text": "model-note" }), key, progress, grid, preview);
+  const tiles = makeTiles(explorer, look, () => { preview.hidden = true; });
 
   /** The tiles row by row. @type {Tile[][]} */
   let rows = [];
@@ -44,7 +44,7 @@ export function modelPanel(explorer) {
     key.replaceChildren(...Object.keys(FAMILY_COLOURS).filter((name) => families.includes(name)).map((name) => {
       const swatch = create("i");
       swatch.style.background = css(FAMILY_COLOURS[name]);
-      return create("span", {}, swatch, explorer.say(`family-${name}`));
+      return create("span", swatch, say(`family-${name}`));
     }));
   };
   const mark = () => {
@@ -57,31 +57,44 @@ export function modelPanel(explorer) {
     }
   };
 
+  /** Silence one head after the other, as long as their effects are shown, where a model is at hand. */
+  const measure = async () => {
+    const effectOf = (/** @type {Tile} */ { layer, head }) => valueOf(overview.records[layer], "effect", head);
+    for (const one of tiles) {
+      const { measures: found, can, heads } = overview.records[one.layer], { layer, head } = one;
+      if (state.get().show !== "effect" || !grid.isConnected) return;
+      if (!can.effect || effectOf(one) !== null) continue;
+      progress.textContent = say("effect-measuring", { done: tiles.filter((other) => effectOf(other) !== null).length, count: tiles.length });
+      const answer = await explorer.source.effect({ silence: { layer, head } }).catch((/** @type {any} */ error) => { progress.textContent = explorer.fail(error); });
+      if (!answer) return;
+      found.effect ??= Array(heads).fill(null);
+      found.effect[head] = answer.about.kl;
+      paint();
+    }
+    progress.textContent = "";
+    arrange();
+    mark();
+  };
+
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] }[event.key];
-    const row = rows.findIndex((all) => all.some(({ tile }) => tile === event.target));
-    if (!by || row < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = rows.findIndex((all) => all.some(({ tile }) => tile === event.target)), by = row < 0 ? null : arrowsOf(event);
+    if (!by) return;
     const columns = rows.length === 1 ? Math.max(1, rows[0].findIndex(({ tile }) => tile.offsetTop > rows[0][0].tile.offsetTop)) : 0;
     const at = rows[row].findIndex(({ tile }) => tile === event.target);
-    const to = rows[Math.max(0, Math.min(rows.length - 1, row + by[0]))];
-    const next = to[Math.max(0, Math.min(to.length - 1, at + by[1] + (columns ? by[0] * columns : 0)))];
-    event.preventDefault();
-    event.stopPropagation();
+    const to = rows[clamp(row + by[0], 0, rows.length - 1)], next = to[clamp(at + by[1] + by[0] * columns, 0, to.length - 1)];
     tiles.forEach(({ tile }) => { tile.tabIndex = -1; });
     next.tile.tabIndex = 0;
     next.tile.focus();
   }
   /** The preview beside a tile. @param {Tile} one */
-  function look({ layer, head, tile }) {
-    const record = explorer.record(layer), { measures: found } = record, { say } = explorer, large = create("canvas", { width: SIDE, height: SIDE });
-    thumbnails(large, layer, head);
-    const lines = [
-      found.pattern[head] ? say("does", { pattern: patternName(explorer, found.pattern[head]), score: percent(found.score[head]) }) : say("does-nothing"),
-      ...["entropy", "sink", "distance", "effect"].map((name) => [name, valueOf(record, name, head)]).filter(([, value]) => value !== null)
+  function look({ layer, head, tile, canvas }) {
+    const record = explorer.record(layer), large = create("canvas", { width: SIDE, height: SIDE });
+    large.getContext("2d")?.drawImage(canvas, 0, 0);
+    const lines = [headDoes(explorer, record, head), ...["entropy", "sink", "distance", "effect"].map((name) => [name, valueOf(record, name, head)]).filter(([, value]) => value !== null)
         .map(([name, value]) => `${say(`show-${name}`)} ${measureText(String(name), Number(value))}`),
     ];
-    preview.replaceChildren(large, create("div", {}, create("b", {}, headTitle(explorer, layer, head)), ...lines.map((line) => create("p", {}, line))));
+    preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), ...lines.map((line) => create("p", line))));
     preview.hidden = false;
     const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect();
     preview.style.top = `${box.bottom - whole.top + 8}px`;
@@ -89,51 +102,37 @@ export function modelPanel(explorer) {
   }
   return {
     element,
-    update(now, changed) {
-      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    update(now, has) {
       if (has("show", "sort", "lang")) {
         [show.list.value, sort.list.value, sort.element.hidden] = [now.show, now.sort, now.show === "maps"];
         arrange();
         paint();
       }
       if (has("show", "sort", "lang", "layer", "head")) mark();
+      if (has("show")) { progress.textContent = ""; if (now.show === "effect") measure(); }
     },
     size: () => [Math.max(320, 28 + 60 * Math.max(...overview.records.map(({ heads }) => heads)) + 120), 60 * overview.records.length + 20],
     draw(pen) {
       const ink = explorer.colour("--ink");
-      overview.records.forEach((record, layer) => {
-        pen.text(record.titles[state.get().lang], 140, 60 * layer + 30, { size: 11, fill: ink, align: "right", most: 134 });
-        for (let head = 0; head < record.heads; head++) {
-          const small = create("canvas", { width: SIDE, height: SIDE });
-          thumbnails(small, layer, head);
-          pen.rect(148 + 60 * head, 60 * layer + 4, 52, 52, explorer.colour("--hidden"));
-          pen.image(small, [0, 0, SIDE, SIDE], [148 + 60 * head, 60 * layer + 4, 52, 52]);
-        }
-      });
+      overview.records.forEach((record, layer) => pen.text(record.titles[state.get().lang], 140, 60 * layer + 30, { size: 11, fill: ink, align: "right", most: 134 }));
+      for (const { layer, head, canvas } of tiles) {
+        pen.rect(148 + 60 * head, 60 * layer + 4, 52, 52, explorer.colour("--hidden"));
+        pen.image(canvas, [0, 0, SIDE, SIDE], [148 + 60 * head, 60 * layer + 4, 52, 52]);
+      }
     },
   };
 }
 
-/** A function that draws the small map of a head on a canvas. @param {Overview} overview */
-function thumbnailsOf({ records, thumbnails, colours: { sequential, nan } }) {
-  const packed = (/** @type {RGB} */ [red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-  const table = Uint32Array.from({ length: 256 }, (_, i) => (i === 0 ? 0 : i === 255 ? packed(nan) : packed(sequential[Math.round((i - 1) / 253 * (sequential.length - 1))])));
-  let count = 0;
-  const offsets = records.map(({ heads }) => (count += heads) - heads);
-  return (/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ layer, /** @type {number} */ head) => {
-    const image = new ImageData(SIDE, SIDE), pixels = new Uint32Array(image.data.buffer), start = (offsets[layer] + head) * SIDE * SIDE;
-    for (let i = 0; i < pixels.length; i++) pixels[i] = table[thumbnails[start + i]];
-    canvas.getContext("2d")?.putImageData(image, 0, 0);
-  };
-}
-
-/** @param {Explorer} explorer @param {(canvas: HTMLCanvasElement, layer: number, head: number) => void} draw @param {(tile: Tile) => void} look @param {() => void} leave */
-function makeTiles(explorer, draw, look, leave) {
-  return explorer.overview.records.flatMap((record, layer) => Array.from({ length: record.heads }, (_, head) => {
-    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span", { class: "value" }), strip = create("i");
-    const tile = create("button", { type: "button", role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
-    const one = { layer, head, tile };
-    draw(canvas, layer, head);
+/** @param {Explorer} explorer @param {(tile: Tile) => void} look @param {() => void} leave */
+function makeTiles(explorer, look, leave) {
+  const { records, thumbnails, colours: { sequential, nan } } = explorer.overview;
+  const table = Uint32Array.from(times(256, (i) => packed(i === 255 ? nan : sequential[Math.round(Math.max(0, i - 1) / 253 * (sequential.length - 1))])));
+  let start = 0;
+  return records.flatMap((record, layer) => times(record.heads, (head) => {
+    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span.value"), strip = create("i");
+    const tile = create("button", { role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
+    const one = { layer, head, tile, canvas };
+    paintCells(canvas, thumbnails.subarray(start, start += SIDE * SIDE), (number) => table[number]);
     tile.addEventListener("click", () => { leave(); openHead(explorer, layer, head); if (explorer.state.get().depth === "model") explorer.state.set({ depth: "head" }); });
     for (const name of ["pointerenter", "focus"]) tile.addEventListener(name, () => look(one));
     for (const name of ["pointerleave", "blur"]) tile.addEventListener(name, leave);
@@ -160,7 +159,7 @@ function rowsByKind({ overview, say, state }, rows) {
     }
     kind = record.kind;
     const short = /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
-    const heads = create("div", { class: "heads", role: "presentation" }, ...tiles.map(({ tile }) => tile));
+    const heads = create("div.heads", { role: "presentation" }, ...tiles.map(({ tile }) => tile));
     heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
     found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
   }
@@ -175,7 +174,7 @@ function valueOf({ measures }, name, head) {
 
 /** @param {Overview} overview @param {string} name @returns {Span} */
 function rangeOf({ records }, name) {
-  const all = records.flatMap((record) => Array.from({ length: record.heads }, (_, head) => valueOf(record, name, head))).filter((value) => value !== null);
+  const all = records.flatMap((record) => times(record.heads, (head) => valueOf(record, name, head))).filter((value) => value !== null);
   return [Math.min(0, ...all), Math.max(1e-9, ...all)];
 }
 
@@ -195,7 +194,6 @@ function compareTiles(explorer, what, a, b) {
 /** @param {Explorer} explorer @param {Tile} one @param {string} what @param {Span | null} range */
 function paintTile(explorer, { layer, head, tile }, what, range) {
   const record = explorer.record(layer), { pattern, score } = record.measures, [canvas, value, strip] = /** @type {HTMLElement[]} */ ([...tile.children]);
-  const does = pattern[head] ? `${patternName(explorer, pattern[head])} ${percent(score[head])} %` : explorer.say("does-nothing");
   const number = range && valueOf(record, what, head), family = FAMILY_COLOURS[patternFamily(pattern[head])[0]];
   canvas.hidden = what !== "maps";
   value.hidden = what === "maps";
@@ -207,5 +205,5 @@ function paintTile(explorer, { layer, head, tile }, what, range) {
   tile.style.background = what === "maps" || !colour ? "" : css(colour);
   value.style.color = colour ? inkOn(colour) : "";
   value.textContent = range ? (number === null ? "–" : measureText(what, number)) : pattern[head] ? String(percent(score[head])) : "";
-  tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${does}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
+  tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${headDoes(explorer, record, head)}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
 }

@@ -9,20 +9,22 @@ import { exportMenu } from "./export.js";
 import { generationPanel } from "./generation_panel.js";
 import { imagePanel } from "./image_panel.js";
 import { helpDialog, listenToKeys } from "./keyboard.js";
-import { axesOf, filled, headTitle, patternName, percent } from "./labels.js";
+import { axesOf, filled, headDoes, headTitle, percent } from "./labels.js";
 import { linesPanel } from "./lines_panel.js";
 import { mapPanel } from "./map_panel.js";
 import { modelPanel } from "./model_panel.js";
 import { neighboursPanel } from "./neighbours_panel.js";
 import { numbersPanel } from "./numbers_panel.js";
+import { measuringPen } from "./pen.js";
 import { poolAt, startsOf } from "./pooling.js";
 import { scaleFor, withoutFirst } from "./scale.js";
 import { sentencePanel } from "./sentence_panel.js";
-import { createStore, firstState } from "./state.js";
+import { remembering } from "./sources.js";
+import { createStore, firstState, newest, VALUES } from "./state.js";
 
-const VERSION = 1;
+const VERSION = 1, HEAD_VIEWS = /** @type {ViewName[]} */ (VALUES.view);
 /** What changes while the pointer moves: the frame does not show it. */
-const FREQUENT = new Set(["query", "key", "pins", "zoom"]);
+const FREQUENT = new Set(["query", "key", "pins", "zoom", "size"]);
 
 /**
  * Draw the trace into the element, in place of its children. Several mounts on one page are independent.
@@ -34,13 +36,13 @@ const FREQUENT = new Set(["query", "key", "pins", "zoom"]);
  * @param {MountOptions} [options]
  */
 export async function mount(element, source, options = {}) {
-  const root = create("div", { class: "regard-explorer", "data-theme": options.theme ?? null, "data-compact": options.compact ?? false });
+  const root = create("div.regard-explorer");
   element.replaceChildren(root);
   try {
     return await view(element, root, source, options);
   } catch (error) {
     const lang = options.lang ?? (navigator.language.startsWith("zh") ? "zh" : "en");
-    root.replaceChildren(create("p", { class: "failure", role: "alert" }, failureText(error, lang)));
+    root.replaceChildren(create("p.failure", { role: "alert" }, failureText(error, lang)));
     return { root, state: null, update() {}, unmount: () => root.remove() };
   }
 }
@@ -49,26 +51,41 @@ export async function mount(element, source, options = {}) {
 async function view(element, root, source, options) {
   const answer = await source.overview(), overview = /** @type {Overview} */ ({ ...answer.about, thumbnails: answer.arrays.thumbnails });
   if (overview.version !== VERSION) throw newerFile(overview.version);
-  if (!overview.records?.some(({ heads }) => heads)) throw nothingRecorded();
+  if (!overview.records?.some(({ heads }) => heads)) throw { key: "empty", words: overview.words };
   const [layer, head] = options.open ?? overview.open, start = { ...firstState(overview), layer, head, heads: [head] };
   const store = createStore({ ...start, lang: options.lang ?? start.lang, theme: options.theme ?? null, ...options.state });
+  if (!overview.generation && store.get().view === "generation") store.set({ view: "map" });
   const explorer = explorerOf(source, overview, store, root, options);
-  const parts = build(explorer), { panels, frame } = parts;
+  const parts = build(explorer), { panels, frame } = parts, latest = newest();
   root.replaceChildren(...parts.children);
+  const show = (/** @type {Cells | null} */ cells, problem = "") => Object.values(panels).forEach((panel) => panel.show?.(cells, problem));
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
-    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, changed);
-    for (const panel of Object.values(panels)) panel.update(state, changed);
+    const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, has);
+    if (has("layer", "head", "scale", "merge")) latest(explorer.shownCells(state.layer, state.head), show, (error) => show(null, explorer.fail(error)));
+    for (const panel of Object.values(panels)) panel.update(state, has);
     element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
     options.onChange?.(state);
   };
-  const dark = matchMedia("(prefers-color-scheme: dark)"), redraw = () => update(store.get(), new Set(["theme"]));
-  dark.addEventListener("change", redraw);
-  const stops = [store.subscribe(update), listenToKeys(root, actionsOf(explorer, parts)), () => dark.removeEventListener("change", redraw)];
+  const redraw = (/** @type {string} */ name) => update(store.get(), new Set([name]));
+  const media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query)), repaint = () => redraw("theme");
+  media.forEach((one) => one.addEventListener("change", repaint));
+  let size = "";
+  const observer = new ResizeObserver(() => {
+    const now = `${root.clientWidth} ${innerHeight}`;
+    if (size && size !== now) requestAnimationFrame(() => redraw("size"));
+    size = now;
+  });
+  observer.observe(root);
+  listenToKeys(root, actionsOf(explorer, parts));
+  const silence = store.subscribe(update);
   update(store.get(), new Set(Object.keys(store.get())));
   return {
     root, state: store, update: store.set,
     unmount: () => {
-      stops.forEach((stop) => stop());
+      silence();
+      observer.disconnect();
+      media.forEach((one) => one.removeEventListener("change", repaint));
       Object.values(panels).forEach((panel) => panel.destroy?.());
       root.remove();
     },
@@ -80,70 +97,55 @@ async function view(element, root, source, options) {
 /** @param {number} version @returns {Failure} */
 function newerFile(version) {
   return { key: "newer", text: {
-    en: `This file has version ${version} of the format, and its script reads version ${VERSION}: write it again with trace.html(path).`,
-    zh: `此文件的格式版本是 ${version}，其中的脚本只能读取版本 ${VERSION}：请用 trace.html(path) 重新生成。`,
+    en: `This file has version ${version}, and its script reads version ${VERSION}: write it again with trace.html(path).`,
+    zh: `此文件的版本是 ${version}，脚本只能读取版本 ${VERSION}：请用 trace.html(path) 重新生成。`,
   } };
 }
 
-/** @returns {Failure} */
-function nothingRecorded() {
-  return { key: "empty", text: {
-    en: "There is nothing to draw: the trace has no attention record with a head.",
-    zh: "没有可画的内容：这个 Trace 里没有任何带注意力头的记录。",
-  } };
-}
-
-/** A failure in one sentence. @param {any} error @param {Language} lang */
-function failureText(error, lang) {
-  return error?.text?.[lang] ?? (error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+/** A failure in one sentence. @param {any} error @param {Language} lang @param {Overview["words"]} [words] */
+function failureText(error, lang, words = error?.words) {
+  const text = error?.text?.[lang] ?? words?.[lang][`failure-${error?.key}`];
+  return text ? filled(text, error.values ?? {}) : error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
 // --- what panels share ----------------------------------------------------------------------------------------
 
 /** @param {Source} source @param {Overview} overview @param {Store} state @param {HTMLElement} root @param {MountOptions} options @returns {Explorer} */
 function explorerOf(source, overview, state, root, options) {
-  /** @type {Map<string, Promise<Cells>>} */
-  const kept = new Map();
+  const remember = /** @type {(name: string, make: () => Promise<Cells>) => Promise<Cells>} */ (remembering(48));
   /** @type {Map<string, {query: Axis, key: Axis}>} */
   const axes = new Map();
   /** @type {Map<string, string>} */
   const colours = new Map();
-  const live = create("p", { class: "sr", "aria-live": "polite" });
+  const live = create("p.sr", { "aria-live": "polite" }), family = getComputedStyle(root).fontFamily || "sans-serif";
   let timer = 0;
   const record = (layer = state.get().layer) => overview.records[layer];
-  const remember = (/** @type {string} */ name, /** @type {() => Promise<Cells>} */ make) => {
-    const found = kept.get(name) ?? make();
-    kept.delete(name);  // the newest stands last
-    kept.set(name, found);
-    found.catch(() => kept.delete(name));
-    if (kept.size > 48) kept.delete(kept.keys().next().value ?? "");
-    return found;
-  };
   const headCells = (/** @type {number} */ layer, /** @type {number} */ head) => remember(`${layer} ${head}`, async () =>
     cellsOf(record(layer), head, await source.head({ layer, head })));
-  const shown = (/** @type {Cells} */ cells) => shownAs(overview, record(), cells, state.get());
   const scaleOf = (/** @type {Cells[]} */ ...all) => scaleFor(state.get().scale, all);
   /** @type {Explorer} */
   const explorer = {
-    source, overview, state, root, options, record, headCells, shown, scaleOf,
+    source, overview, state, root, options, record, headCells, scaleOf,
     say: (key, values = {}) => filled(overview.words[state.get().lang][key] ?? overview.words.en[key] ?? key, values),
     shownCells: (layer, head) => {
       const { merge, scale } = state.get();
-      return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(overview, record(layer), await headCells(layer, head), { merge, scale }));
+      return remember(`${layer} ${head} ${merge} ${scale}`, async () => shownAs(record(layer), await headCells(layer, head), { merge, scale }));
     },
     axes: (layer = state.get().layer) => {
       const name = `${layer} ${state.get().merge}`, found = axes.get(name) ?? axesOf(overview, record(layer), mergeOf(record(layer), state.get().merge));
       axes.set(name, found);
       return found;
     },
+    family, ruler: measuringPen(family),
     announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
     colour: (name) => {
-      const found = colours.get(name) ?? getComputedStyle(root).getPropertyValue(name).trim();
+      live.style.color = `var(${name})`;
+      const found = colours.get(name) ?? getComputedStyle(live).color;
       colours.set(name, found);
       return found;
     },
     forgetColours: () => colours.clear(),
-    fail: (error) => failureText(error, state.get().lang),
+    fail: (error) => failureText(error, state.get().lang, overview.words),
   };
   live.dataset.live = "";
   root.append(live);
@@ -163,8 +165,8 @@ function cellsOf(record, head, { about: { R, C, high, wide, norms }, arrays }) {
   };
 }
 
-/** @param {Overview} overview @param {Attention} record @param {Cells} cells @param {{merge: Merging, scale: ScaleName}} state */
-function shownAs(overview, record, cells, { merge, scale }) {
+/** @param {Attention} record @param {Cells} cells @param {{merge: Merging, scale: ScaleName}} state */
+function shownAs(record, cells, { merge, scale }) {
   const groups = record.labels[mergeOf(record, merge)];
   const whole = cells.R === record.T && cells.C === record.S;
   const merged = whole && groups?.queryGroups && groups.keyGroups ? poolAt(cells, groups.queryGroups, groups.keyGroups) : cells;
@@ -175,71 +177,63 @@ function shownAs(overview, record, cells, { merge, scale }) {
 
 /** @param {Explorer} explorer */
 function build(explorer) {
-  const { state, overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
+  const { overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
   const panels = {
     model: modelPanel(explorer), generation: generationPanel(explorer), map: mapPanel(explorer), lines: linesPanel(explorer),
     sentence: sentencePanel(explorer), compare: comparePanel(explorer), numbers: numbersPanel(explorer),
     image: imagePanel(explorer), neighbours: neighboursPanel(explorer), effect: effectPanel(explorer),
   };
   const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), heading = headHeading(explorer);
-  const depth = segments("depth", [["model", "depth-model"], ["head", "depth-head"], ["numbers", "depth-numbers"]],
-    (value) => state.set({ depth: /** @type {Depth} */ (value) }));
-  const views = segments("view", [["map", "view-map"], ["lines", "view-lines"], ["sentence", "view-sentence"], ["compare", "view-compare"]],
-    (value) => state.set({ view: /** @type {ViewName} */ (value) }));
-  const merge = segments("merge", [["tokens", "merge-tokens"], ["characters", "merge-characters"], ["words", "merge-words"]],
-    (value) => state.set({ merge: /** @type {Merging} */ (value), zoom: null }));
-  const scale = chooser("scale", overview.scales.map((name) => [name, `scale-${name}`]),
-    (value) => state.set({ scale: /** @type {ScaleName} */ (value) }));
-  const tools = create("div", { class: "tools" }, views.element, create("span", { class: "gap" }), merge.element, scale.element);
-  const head = create("section", { class: "card stage", "data-label": "depth-head" }, heading.element, panels.generation.element, tools,
-    panels.map.element, panels.lines.element, panels.sentence.element, panels.compare.element);
-  const side = create("aside", { class: "card side", "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
-  const numbers = create("section", { class: "card numbers", "data-label": "depth-numbers" }, panels.numbers.element);
-  const model = create("section", { class: "card model", "data-label": "depth-model" }, panels.model.element);
-  const body = create("div", { class: "body" }, model, head, numbers, side);
-  const footer = create("footer", {}, create("p", { "data-text": "honest" }), create("p", { class: "quiet", "data-text": "footer" }));
+  const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);
+  const merge = segments(explorer, "merge", VALUES.merge, "merge", { zoom: null }), scale = chooser(explorer, "scale", overview.scales);
+  const tools = create("div.tools", views.element, create("span.gap"), merge.element, scale.element);
+  const head = create("section.card.stage", { "data-label": "depth-head" }, heading.element, tools,
+    ...HEAD_VIEWS.map((name) => panels[name].element));
+  const side = create("aside.card.side", { "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
+  const numbers = create("section.card.numbers", { "data-label": "depth-numbers" }, panels.numbers.element);
+  const model = create("section.card.model", { "data-label": "depth-model" }, panels.model.element);
+  const body = create("div.body", model, head, numbers, side);
+  const footer = create("footer.quiet", create("p", { "data-text": "honest" }), create("p", { "data-text": "footer" }));
 
-  /** @param {State} now @param {Set<string>} changed */
-  const frame = (now, changed) => {
+  /** @param {State} now @param {Has} has */
+  const frame = (now, has) => {
     root.lang = now.lang === "zh" ? "zh-CN" : "en";
     if (now.theme) root.dataset.theme = now.theme; else delete root.dataset.theme;
-    if (changed.has("theme")) explorer.forgetColours();
+    if (has("theme")) explorer.forgetColours();
     [root.dataset.depth, root.dataset.view] = [now.depth, now.view];
-    if (changed.has("lang")) translate(root, explorer.say);
+    if (has("lang")) translate(root, explorer.say);
     const record = explorer.record();
     depth.select(now.depth);
     views.select(now.view);
+    views.allow("generation", Boolean(overview.generation));
     scale.list.value = now.scale;
     merge.select(mergeOf(record, now.merge));
     merge.allow("characters", record.labels.characters !== null);
     merge.allow("words", record.labels.words !== null);
     merge.element.hidden = !record.labels.characters && !record.labels.words;
-    [...root.querySelectorAll("[data-view-of]")].forEach((one) => { /** @type {HTMLElement} */ (one).hidden = one.getAttribute("data-view-of") !== now.view; });
-    heading.update(now, changed);
+    for (const name of HEAD_VIEWS) panels[name].element.hidden = name !== now.view;
+    heading.update(now, has);
     bar.update();
   };
-  for (const name of /** @type {const} */ (["map", "lines", "sentence", "compare"])) panels[name].element.setAttribute("data-view-of", name);
-  return { panels, frame, help, children: [bar.element, lead(explorer), depthBar(depth.element), body, footer, help.element, live] };
+  const depths = create("nav.depths", { "data-label": "depth" }, depth.element);
+  return { panels, frame, help, children: [bar.element, lead(explorer), depths, body, footer, help.element, live] };
 }
-
-/** @param {HTMLElement} depth */
-const depthBar = (depth) => create("nav", { class: "depths", "data-label": "depth" }, depth);
 
 /** Title, texts and the sentence that explains the picture. @param {Explorer} explorer */
 function lead({ overview }) {
-  const texts = overview.texts && create("p", { class: "texts" }, isolated(overview.texts[0]),
-    overview.texts[1] ? create("span", { class: "arrow" }, " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
-  return create("div", { class: "lead" }, texts, create("p", { "data-text": "lead" }));
+  const texts = overview.texts && create("p.texts", isolated(overview.texts[0]),
+    overview.texts[1] ? create("span.arrow", " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
+  return create("div.lead", texts, create("p", { "data-text": "lead" }));
 }
 
 /** @param {Explorer} explorer @param {Record<string, Panel>} panels @param {() => void} openHelp */
 function topBar(explorer, panels, openHelp) {
   const { state, overview } = explorer;
-  const language = create("button", { type: "button", class: "plain language", onclick: () => switchLanguage(explorer) });
-  const theme = create("button", { type: "button", class: "plain", "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
-  const help = create("button", { type: "button", class: "plain", "data-tip": "help-title", onclick: openHelp }, "?");
-  const title = overview.title ? create("h1", {}, isolated(overview.title)) : create("h1", { "data-text": "title" });
-  const element = create("header", { class: "top" }, title, create("div", { class: "actions" }, exportMenu(explorer, panels), language, theme, help));
+  const language = create("button.plain.language", { onclick: () => switchLanguage(explorer) });
+  const theme = create("button.plain", { "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
+  const help = create("button.plain", { "data-tip": "help-title", onclick: openHelp }, "?");
+  const title = overview.title ? create("h1", isolated(overview.title)) : create("h1", { "data-text": "title" });
+  const element = create("header.top", title, create("div.actions", exportMenu(explorer, panels), language, theme, help));
   const update = () => {
     const other = state.get().lang === "zh" ? "English" : "中文";  // each language in its own name
     language.textContent = other;
@@ -250,15 +244,15 @@ function topBar(explorer, panels, openHelp) {
 
 /** The name of the head, what it does, and its numbers. @param {Explorer} explorer */
 function headHeading(explorer) {
-  const title = create("h2"), does = create("p", { class: "does" }), notes = create("p", { class: "quiet notes" });
-  const element = create("div", { class: "heading" }, title, does, notes);
-  /** @param {State} now @param {Set<string>} changed */
-  const update = (now, changed) => {
-    if (!["lang", "layer", "head"].some((name) => changed.has(name))) return;
-    const record = explorer.record(), { measures } = record, { say } = explorer, pattern = measures.pattern[now.head];
+  const title = create("h2"), does = create("p.does"), notes = create("p.quiet.notes");
+  const element = create("div.heading", title, does, notes);
+  /** @param {State} now @param {Has} has */
+  const update = (now, has) => {
+    if (!has("lang", "layer", "head")) return;
+    const record = explorer.record(), { say } = explorer;
     title.textContent = headTitle(explorer, now.layer, now.head);
     title.title = record.name;
-    does.textContent = pattern ? say("does", { pattern: patternName(explorer, pattern), score: percent(measures.score[now.head]) }) : say("does-nothing");
+    does.textContent = headDoes(explorer, record, now.head);
     const kind = say(`kind-${record.kind}`), found = [...(title.textContent.includes(kind) ? [] : [kind]), say("size", record)];
     if (record.samples > 1) found.push(say("sample", record));
     const first = record.first[now.head], noKey = record.noKey[now.head];
@@ -289,7 +283,7 @@ function actionsOf(explorer, { help }) {
   const toHead = (/** @type {number} */ layer, /** @type {number} */ head) => openHead(explorer, layer, head);
   const stepHead = (/** @type {number} */ by) => toHead(get().layer, (get().head + by + explorer.record().heads) % explorer.record().heads);
   const stepLayer = (/** @type {number} */ by) => toHead((get().layer + by + overview.records.length) % overview.records.length, get().head);
-  const merges = () => /** @type {Merging[]} */ (["tokens", "characters", "words"]).filter((name) => explorer.record().labels[name]);
+  const merges = () => /** @type {Merging[]} */ (VALUES.merge).filter((name) => explorer.record().labels[name]);
   /** @type {Record<string, () => void>} */
   const actions = {
     help: help.open, language: () => switchLanguage(explorer), theme: () => switchTheme(explorer),
@@ -300,7 +294,7 @@ function actionsOf(explorer, { help }) {
     pin: () => togglePin(explorer), unpin: () => set(get().pins.length ? { pins: [] } : { zoom: null }),
     "zoom-in": () => zoomMap(explorer, 0.5), "zoom-out": () => zoomMap(explorer, 2), "zoom-all": () => set({ zoom: null }),
   };
-  for (const depth of /** @type {Depth[]} */ (["model", "head", "numbers"])) actions[depth] = () => set({ depth });
-  for (const view of /** @type {ViewName[]} */ (["map", "lines", "sentence", "compare"])) actions[view] = () => set({ depth: "head", view });
+  for (const depth of /** @type {Depth[]} */ (VALUES.depth)) actions[depth] = () => set({ depth });
+  for (const view of HEAD_VIEWS) actions[view] = () => view === "generation" && !overview.generation ? undefined : set({ depth: "head", view });
   return actions;
 }

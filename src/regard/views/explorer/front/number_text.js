@@ -1,4 +1,4 @@
-// Numbers as text, with the digits that Python shows (hand_calculation/number_format.py).
+// Numbers as text, with the digits that Python shows (hand_calculation/explanations.py).
 
 /** A number rounded for display; one that is exact with four decimals has no trailing zeros. @param {number} x */
 export function spell(x) {

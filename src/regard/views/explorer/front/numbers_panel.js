@@ -1,8 +1,10 @@
 // The numbers of one query, one arithmetic step at a time: q and k, products, scores, softmax, weighted values, output.
 
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
-import { create, isolated, translate } from "./dom.js";
+import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
 import { spell } from "./number_text.js";
+import { times } from "./pooling.js";
+import { newest } from "./state.js";
 import { largestSize, tint, vectorStrip } from "./vector_strip.js";
 
 /** @typedef {import("./arithmetic.js").Arithmetic} Arithmetic */
@@ -26,31 +28,28 @@ export function numbersPanel(explorer) {
   let cells = new Map();
   /** @type {Cell | null} */
   let current = null;
-  let asked = 0, wanted = "", drawn = -1;
-
-  const button = (/** @type {string} */ key, /** @type {() => void} */ onclick, name = "small") =>
-    create("button", { type: "button", class: name, "data-text": key, onclick });
-  const picker = create("select", { onchange: () => choose(Number(picker.value)) });
-  const pick = create("label", { class: "chooser" }, create("span", { "data-text": "numbers-query" }), picker);
-  const list = create("ol", { class: "numbers-steps", "data-label": "numbers-steps" });
-  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "small primary");
-  const heading = create("h3"), sentence = create("p", { class: "numbers-sentence" });
-  const scroll = create("div", { class: "numbers-scroll", onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
+  let wanted = "", drawn = -1;
+  const latest = newest();
+  const picker = create("select", { onchange: () => state.set({ query: Number(picker.value) }) });
+  const pick = labelled("numbers-query", picker);
+  const list = create("ol.numbers-steps", { "data-label": "numbers-steps" });
+  const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
+  const heading = create("h3"), sentence = create("p.quiet");
+  const scroll = create("div.numbers-scroll", { onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
-  const readout = create("p", { class: "numbers-readout" }), text = create("code"), copy = button("numbers-copy", copyCode);
-  const listing = create("details", {}, create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
-  const body = create("div", {}, create("div", { class: "numbers-bar" }, list, create("span", {}, back, next)),
-    create("div", { class: "numbers-step" }, heading, sentence), scroll, readout,
-    create("p", { class: "hint", "data-text": "numbers-hint" }), create("div", { class: "numbers-code" }, copy, listing));
-  const problem = create("p", { class: "problem", role: "status" });
-  const element = create("section", { class: "numbers-panel", "data-label": "numbers-title" },
-    create("header", { class: "panel-head" }, create("h2", { "data-text": "numbers-title" }), pick), problem, body);
+  const readout = create("p.numbers-readout"), text = create("code"), copy = button("numbers-copy", copyCode);
+  const listing = create("details", create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
+  const body = create("div", create("div.numbers-bar", list, create("span", back, next)),
+    create("div.numbers-step", heading, sentence), scroll, readout,
+    create("p.hint", { "data-text": "numbers-hint" }), create("div.numbers-code", copy, listing));
+  const problem = create("p.problem", { role: "status" });
+  const element = create("section.numbers-panel", { "data-label": "numbers-title" },
+    create("header.panel-head", create("h2", { "data-text": "numbers-title" }), pick), problem, body);
   explorer.root.addEventListener("keydown", onSpace);
 
-  const step = () => Math.max(0, Math.min((all?.steps.length ?? 1) - 1, state.get().numbersStep ?? 0));
-  const move = (/** @type {number} */ by) => state.set({ numbersStep: Math.max(0, Math.min((all?.steps.length ?? 1) - 1, step() + by)) });
-  const query = () => Math.max(0, Math.min(explorer.record().T - 1, state.get().query ?? Infinity));
-  const choose = (/** @type {number} */ at) => state.set({ query: at });
+  const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
+  const move = (/** @type {number} */ by) => state.set({ numbersStep: inside(step() + by) });
+  const query = () => clamp(state.get().query ?? Infinity, 0, explorer.record().T - 1);
 
   /** @param {KeyboardEvent} event */
   function onSpace(event) {
@@ -60,28 +59,18 @@ export function numbersPanel(explorer) {
     move(event.shiftKey ? -1 : 1);
   }
 
-  async function ask() {
+  function ask() {
     const { layer, head } = state.get(), record = explorer.record(), request = { layer, head, query: query(), most: MOST_KEYS };
     if (wanted === JSON.stringify(request)) return;
     wanted = JSON.stringify(request);
-    const mine = ++asked;
-    try {
-      if (!record.T || record.can.explain === "none") throw null;
-      const answer = await explorer.source.explain(request);
-      if (mine !== asked) return;
-      [all, code, current] = [arithmeticOf(answer), answer.about.code ?? null, null];
-      problem.textContent = "";
+    const isKept = record.T && record.can.explain !== "none";
+    latest(isKept ? explorer.source.explain(request) : Promise.reject(null), (answer) => {
+      [all, code, current, problem.textContent, body.hidden] = [arithmeticOf(answer), answer.about.code ?? null, null, "", false];
       draw();
-    } catch (error) {
-      if (mine !== asked) return;
-      all = null;
-      problem.textContent = error === null ? say("numbers-not-kept") : explorer.fail(error);
-    }
-    body.hidden = !all;
+    }, (error) => { [all, problem.textContent, body.hidden] = [null, error === null ? say("numbers-not-kept") : explorer.fail(error), true]; });
   }
 
   function draw() {
-    translate(element, say);
     drawPicker();
     if (!all) return;
     text.textContent = code?.[state.get().lang] ?? "";
@@ -94,7 +83,7 @@ export function numbersPanel(explorer) {
     const { T, labels } = explorer.record(), names = labels.tokens.queries === null ? null : explorer.overview.labels[labels.tokens.queries];
     pick.hidden = T < 2 || T > MOST_QUERIES;
     if (pick.hidden) return;
-    picker.replaceChildren(...Array.from({ length: T }, (_, i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
+    picker.replaceChildren(...times(T, (i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
     picker.value = String(query());
   }
 
@@ -105,10 +94,10 @@ export function numbersPanel(explorer) {
     const empty = (/** @type {string} */ id, shown = "") => create("td", { "data-column": id }, shown);
     const line = (/** @type {string} */ name, /** @type {string} */ kind, /** @type {(column: import("./arithmetic.js").Column) => Node} */ cellOf) =>
       create("tr", { class: kind }, create("th", { scope: "row" }, isolated(name)), ...columns.map(cellOf));
-    const head = create("tr", {}, create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
+    const head = create("tr", create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
       create("th", { scope: "col", "data-column": id, class: vector ? "vector" : "" }, say(`numbers-column-${id}`, { E: found.E }))));
     const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : null;
-    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", {}, head), create("tbody", {},
+    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", head), create("tbody", {},
       line(`q  ${found.query}`, "query-row", ({ id }) => (id === "k" ? drawCell(found, id, "top") : empty(id))),
       ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "not-visible", ({ id }) => drawCell(found, id, i))),
       rest && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
@@ -120,7 +109,7 @@ export function numbersPanel(explorer) {
     const { vector, values } = columnOf(found, id), own = valuesOf(found, { column: id, row, at: null });
     const cell = create("td", { "data-column": id, "data-row": row, tabindex: -1, class: vector ? "vector" : "number" });
     const strip = vector ? vectorStrip(own, largestSize(typeof row === "number" ? values : own)) : null;
-    cell.append(strip ? strip.element : create("span", {}, spell(own[0])));
+    cell.append(strip ? strip.element : create("span", spell(own[0])));
     if (id === "weights") cell.style.setProperty("--share", `${100 * own[0]}%`);
     else if (!vector && row !== "total") tint(cell, own[0], largestSize(values));
     cells.set(`${id} ${row}`, { cell, strip });
@@ -143,7 +132,7 @@ export function numbersPanel(explorer) {
       const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
       cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
     }
-    list.replaceChildren(...found.steps.map((one, i) => create("li", {}, create("button", { type: "button", class: i < now && "passed",
+    list.replaceChildren(...found.steps.map((one, i) => create("li", create("button", { class: i < now && "passed",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
     const shown = /** @type {HTMLElement} */ (list.children[now]);
     list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;
@@ -196,7 +185,7 @@ export function numbersPanel(explorer) {
     const { total, vector } = columnOf(all, cell.column), inside = vector && cell.column !== "k" && cell.column !== "v" ? ` [${cell.at}]` : "";
     const what = cell.row === "total" ? say(`numbers-total-${total?.id}`) : cell.row === "top" ? "q" : say(`numbers-column-${cell.column}`, { E: all.E });
     const word = cell.row === "total" ? "" : cell.row === "top" ? all.query : all.names[cell.row];
-    readout.replaceChildren(create("b", {}, what, " ", isolated(word)), `${inside} `, create("span", { class: "formula" }, formulaOf(all, cell)));
+    readout.replaceChildren(create("b", what, " ", isolated(word)), `${inside} `, create("span.formula", formulaOf(all, cell)));
   }
 
   /** @param {Event} event */
@@ -212,11 +201,9 @@ export function numbersPanel(explorer) {
 
   /** Arrow keys walk through the dimensions of a vector, then to the next cell; with Ctrl directly. @param {KeyboardEvent} event */
   function moveFocus(event) {
-    const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0, down = { ArrowUp: -1, ArrowDown: 1 }[event.key] ?? 0;
-    if (!all || !current || (!across && !down)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const { vector, width } = columnOf(all, current.column), at = (current.at ?? 0) + across;
+    const by = arrowsOf(event, true);
+    if (!all || !current || !by) return;
+    const [down, across] = by, { vector, width } = columnOf(all, current.column), at = (current.at ?? 0) + across;
     if (across && vector && !event.ctrlKey && at >= 0 && at < width) { setCurrent({ ...current, at }, true); return; }
     const rows = /** @type {Cell["row"][]} */ (["top", ...all.names.keys(), "total"]), columns = [...all.columns.keys()];
     const column = columns[columns.indexOf(current.column) + across], row = rows[rows.indexOf(current.row) + down];
@@ -240,14 +227,13 @@ export function numbersPanel(explorer) {
 
   return {
     element,
-    update(now, changed) {
+    update(now, has) {
       if (now.depth !== "numbers") return;
-      if (changed.has("lang")) draw();
-      else if (changed.has("numbersStep") && all) drawStep(all);
-      if (changed.has("layer")) drawPicker();
+      if (has("lang")) draw();
+      else if (has("numbersStep") && all) drawStep(all);
+      if (has("layer")) drawPicker();
       picker.value = String(query());
       ask();
     },
-    destroy: () => explorer.root.removeEventListener("keydown", onSpace),
   };
 }

@@ -1,7 +1,8 @@
 // The page of a file: mounts the stored trace, and keeps the state in the address.
 
 import { mount } from "./mount.js";
-import { cached, fileSource } from "./sources.js";
+import { fileSource } from "./file_source.js";
+import { cached } from "./sources.js";
 import { firstState, stateFromText, stateToText } from "./state.js";
 
 /** Mount the trace stored in a document. @param {Document} page */

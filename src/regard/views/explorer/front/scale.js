@@ -1,5 +1,7 @@
 // Weights to levels and colours, as views/scales.py defines them; tests compare the two.
 
+import { create } from "./dom.js";
+
 const SINK = 0.3, TIMES_EVEN = 1.5, NEGLIGIBLE = 0.1, DECADES = 4, MANY = 400, LOG_SHARE = 0.12, MOST_LOG_SHARE = 0.5;
 
 /**
@@ -38,14 +40,7 @@ export function makeScale(name, ceiling, clipped, logThreshold) {
     if (share <= at) return low * Math.sqrt(share / at);
     return low + (1 - low) * (1 - Math.log(share) / Math.log(at));
   };
-  /** @param {number} share */
-  const weight = (share) => {
-    if (name === "log") return ceiling * 10 ** (DECADES * (share - 1));
-    if (name === "linear") return ceiling * share;
-    if (logThreshold === null || share <= low) return (logThreshold ?? ceiling) * (share / low) ** 2;
-    return logThreshold * (ceiling / logThreshold) ** ((share - low) / (1 - low));
-  };
-  return { name, ceiling, clipped, logThreshold, level, weight };
+  return { name, ceiling, clipped, logThreshold, level };
 }
 
 /** @param {number} threshold @param {number} ceiling */
@@ -128,18 +123,20 @@ export function inkOn(rgb) {
  * @param {Scale} scale
  */
 export function pixelsOf(overview, cells, scale) {
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [Math.max(1, cells.C), Math.max(1, cells.R)];
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer);
-  const packed = (/** @type {RGB} */ [red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-  const { sequential, nan } = overview.colours, table = sequential.map(packed), broken = packed(nan), { values } = cells;
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (value !== 0) pixels[i] = value === value ? table[colourNumber(scale, value, table.length)] : broken;
-  }
-  context.putImageData(image, 0, 0);
+  const { sequential, nan } = overview.colours, table = sequential.map((one) => packed(one)), broken = packed(nan);
+  const canvas = create("canvas", { width: Math.max(1, cells.C), height: Math.max(1, cells.R) });
+  paintCells(canvas, cells.values, (value) => (value === value ? table[colourNumber(scale, value, table.length)] : broken));
   return canvas;
+}
+
+/** A colour as one pixel. @param {RGB} rgb @param {number} [alpha] */
+export const packed = ([red, green, blue], alpha = 255) => ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+
+/** Paint a canvas, one pixel for each number; 0 is transparent. @param {HTMLCanvasElement} canvas @param {Numbers} values @param {(value: number) => number} colour */
+export function paintCells(canvas, values, colour) {
+  const image = new ImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < values.length; i++) if (values[i] !== 0) pixels[i] = colour(values[i]);
+  canvas.getContext("2d")?.putImageData(image, 0, 0);
 }
 
 /** A weight with three decimals, or two significant digits if it is small. @param {number} value */

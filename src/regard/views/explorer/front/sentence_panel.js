@@ -1,112 +1,95 @@
 // The text itself, its words shaded by weight: what the selected word looks at, or who looks at it.
 
-import { selectCell } from "./actions.js";
-import { create, segments } from "./dom.js";
-import { cellLabel, cellName } from "./labels.js";
+import { arrowsOf, clamp, create, segments } from "./dom.js";
+import { cellLabel, cellName, directionOf, startsOn } from "./labels.js";
 import { legend } from "./legend.js";
-import { measuringPen } from "./pen.js";
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
 import { colourOf, css, inkOn, weightText } from "./scale.js";
+import { VALUES } from "./state.js";
 
-const MOST_SHADED = 1200;
+const MOST_SHADED = 1200, SIDES = /** @type {const} */ (["query", "key"]);
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function sentencePanel(explorer) {
-  const { state } = explorer, keys = legend(explorer);
-  const direction = segments("direction", [["looks", "direction-looks"], ["seen", "direction-seen"]], (value) => state.set({ direction: /** @type {State["direction"]} */ (value) }));
-  const about = create("p", { class: "about" }), note = create("p", { class: "quiet" });
-  const query = textOf("query", "queries"), key = textOf("key", "keys");
-  const element = create("div", { class: "sentence-panel" }, direction.element, about, query.element, key.element, note, keys.element);
-  /** @type {Cells | null} */
-  let cells = null;
-  /** @type {Scale | null} */
-  let scale = null;
-  let asked = 0;
+  const { state, say } = explorer, keys = legend(explorer), direction = segments(explorer, "direction", VALUES.direction);
+  const about = create("p.about"), note = create("p.quiet");
+  const texts = { query: textOf("query", "queries"), key: textOf("key", "keys") };
+  const element = create("div.sentence-panel", direction.element, about, texts.query.element, texts.key.element, note, keys.element);
+  /** @type {{cells: Cells, scale: Scale} | null} */
+  let drawn = null;
+  let stale = true;
 
-  /** One text: a list box whose options are words. @param {"query" | "key"} side @param {string} name */
+  /** One text: a list box whose options are words. @param {Side} side @param {string} name */
   function textOf(side, name) {
-    const words = create("p", { class: "words", role: "listbox", tabindex: 0, "data-label": name, onkeydown: move, dir: "auto" });
+    const words = create("p.words", { role: "listbox", tabindex: 0, "data-label": name, onkeydown: move });
     /** @param {KeyboardEvent} event */
     function move(event) {
-      const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -(2 ** 30), End: 2 ** 30 }[event.key];
-      if (!by || !cells || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      pick(Math.max(0, Math.min(count() - 1, selected() + by)));
+      const by = arrowsOf(event);
+      if (by && drawn) choose(side, clamp(selected() + by[0] + by[1], 0, starts().length - 2));
     }
-    const starts = () => { const { rowStarts, colStarts } = /** @type {Cells} */ (cells); return side === "query" ? rowStarts : colStarts; };
-    const count = () => starts().length - 1;
-    const selected = () => cellAt(starts(), state.get()[side] ?? 0);
-    const pick = (/** @type {number} */ index) => choose(side, starts()[index]);
-    return { element: create("div", { class: "text" }, create("h3", { "data-text": name }), words), words, pick, selected, count };
+    const starts = () => startsOn(/** @type {{cells: Cells}} */ (drawn).cells, side), selected = () => cellAt(starts(), state.get()[side] ?? 0);
+    return { element: create("div.text", create("h3", { "data-text": name }), words), words, starts, selected };
   }
-  /** In one text of self-attention a word is both query and key. @param {"query" | "key"} side @param {number} position */
-  const choose = (side, position) => {
-    const { query: q, key: k, direction: now } = state.get();
-    if (single()) selectCell(explorer, ...(now === "looks" ? /** @type {Place} */ ([position, k ?? position]) : /** @type {Place} */ ([q ?? position, position])));
-    else selectCell(explorer, side === "query" ? position : q ?? 0, side === "key" ? position : k ?? 0);
-    if (!single()) state.set({ direction: side === "query" ? "looks" : "seen" });
+  /** Select a word. In one text of self-attention it is both query and key. @param {Side} side @param {number} index */
+  const choose = (side, index) => {
+    const position = texts[side].starts()[index], { query, key, direction: now } = state.get();
+    if (single()) state.set(now === "looks" ? { query: position, key: key ?? position } : { query: query ?? position, key: position });
+    else state.set({ query: query ?? 0, key: key ?? 0, [side]: position, direction: side === "query" ? "looks" : "seen" });
   };
   const single = () => { const { kind, T, S, part } = explorer.record(); return kind !== "cross" && T === S && part?.top === part?.left; };
   const visible = () => state.get().view === "sentence" && state.get().depth === "head";
 
-  const load = async () => {
-    const { layer, head } = state.get(), turn = ++asked;
-    const found = await explorer.shownCells(layer, head).catch(() => null);
-    if (turn !== asked) return;
-    [cells, scale] = [found, found && explorer.scaleOf(found)];
-    if (scale) keys.update(scale);
-    build();
-    shade();
-  };
-  /** The words; again only for another text. */
-  const build = () => {
-    query.element.hidden = single();
-    for (const side of /** @type {const} */ (["query", "key"])) {
-      const text = side === "query" ? query : key, own = cells;
-      if (!own || text.element.hidden) { text.words.replaceChildren(); continue; }
-      const first = Math.max(0, Math.min(text.count() - MOST_SHADED, text.selected() - MOST_SHADED / 2)), stop = Math.min(text.count(), first + MOST_SHADED);
-      text.words.replaceChildren(...Array.from({ length: stop - first }, (_, i) => {
-        const word = create("span", { role: "option", dir: "auto", id: null, "data-at": first + i }, cellLabel(explorer, own, side, first + i));
-        word.addEventListener("click", () => text.pick(first + i));
-        return word;
-      }));
+  /** The words; again only for another text. @param {Cells} cells */
+  const build = (cells) => {
+    texts.query.element.hidden = single();
+    for (const side of SIDES) {
+      const { words, element: text, selected, starts } = texts[side], count = starts().length - 1;
+      const first = Math.max(0, Math.min(count - MOST_SHADED, selected() - MOST_SHADED / 2)), shown = text.hidden ? 0 : Math.min(count - first, MOST_SHADED);
+      const labels = times(shown, (i) => cellLabel(explorer.axes(), cells, side, first + i));
+      words.dir = directionOf(labels);
+      words.replaceChildren(...labels.map((label, i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) }, label)));
     }
-    const longest = cells ? Math.max(cells.R, cells.C) : 0;
-    note.textContent = longest > MOST_SHADED ? explorer.say("words-part", { shown: MOST_SHADED, count: longest }) : "";
+    const longest = Math.max(cells.R, cells.C);
+    note.textContent = longest > MOST_SHADED ? say("words-part", { shown: MOST_SHADED, count: longest }) : "";
   };
   const shade = () => {
     const { query: q, key: k, direction: now } = state.get();
-    if (!cells || !scale || q === null || k === null) return;
-    const row = cellAt(cells.rowStarts, q), col = cellAt(cells.colStarts, k), looks = now === "looks", own = cells;
-    const shaded = single() ? key : looks ? key : query, value = (/** @type {number} */ i) => (looks ? own.values[row * own.C + i] : own.values[i * own.C + col]);
-    const chosen = looks ? row : col;
-    for (const text of [query, key]) {
-      for (const node of text.words.children) {
-        const word = /** @type {HTMLElement} */ (node), i = Number(word.dataset.at), weight = text === shaded ? value(i) : 0;
-        const colour = colourOf(explorer.overview, scale, weight), selected = (text === shaded ? single() : true) && i === (single() ? chosen : text === query ? row : col);
+    if (!drawn || q === null || k === null) return;
+    const { cells, scale } = drawn, { values, C } = cells, row = cellAt(cells.rowStarts, q), col = cellAt(cells.colStarts, k), looks = now === "looks";
+    const shaded = single() || looks ? "key" : "query", value = (/** @type {number} */ i) => (looks ? values[row * C + i] : values[i * C + col]);
+    for (const side of SIDES) {
+      const chosen = single() ? (looks ? row : col) : side === "query" ? row : col;
+      for (const node of texts[side].words.children) {
+        const word = /** @type {HTMLElement} */ (node), i = Number(word.dataset.at), weight = side === shaded ? value(i) : 0, colour = colourOf(explorer.overview, scale, weight);
         word.style.background = colour ? css(colour) : "";
         word.style.color = colour ? inkOn(colour) : "";
         word.title = colour ? weightText(weight) : "";
-        word.setAttribute("aria-selected", String(selected));
+        word.setAttribute("aria-selected", String(i === chosen));
       }
     }
-    const name = looks ? cellName(explorer, cells, "query", row) : cellName(explorer, cells, "key", col);
-    about.textContent = explorer.say(looks ? "sentence-looks" : "sentence-seen", { word: name });
+    about.textContent = say(looks ? "sentence-looks" : "sentence-seen", { word: cellName(explorer.axes(), cells, looks ? "query" : "key", looks ? row : col) });
+  };
+  const redraw = () => {
+    if (!visible() || !drawn) return;
+    if (stale) { keys.update(drawn.scale); build(drawn.cells); }
+    stale = false;
+    shade();
   };
   return {
     element,
-    update(now, changed) {
-      const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
+    show(cells) {
+      [drawn, stale] = [cells && { cells, scale: explorer.scaleOf(cells) }, true];
+      redraw();
+    },
+    update(now, has) {
       direction.select(now.direction);
-      if (has("layer", "head", "scale", "merge", "lang")) asked = -1;
-      if (!visible()) return;
-      if (asked === -1 || !cells) { asked = 0; load(); } else if (has("query", "key", "direction", "view", "depth")) shade();
+      stale ||= has("lang");
+      if (stale || has("query", "key", "direction", "view", "depth")) redraw();
     },
     size: () => [680, wordBoxes(explorer, element).height + 20],
     draw(pen) {
-      const { boxes } = wordBoxes(explorer, element), ink = explorer.colour("--ink");
-      for (const { text, x, y, width, fill, colour } of boxes) {
+      const ink = explorer.colour("--ink");
+      for (const { text, x, y, width, fill, colour } of wordBoxes(explorer, element).boxes) {
         if (fill) pen.rect(x, y, width, 22, fill);
         pen.text(text, x + width / 2, y + 11, { size: 14, fill: fill ? colour : ink, align: "center" });
       }
@@ -115,12 +98,12 @@ export function sentencePanel(explorer) {
 }
 
 /** The shaded words as boxes in lines of 660 pixels. @param {Explorer} explorer @param {HTMLElement} element */
-function wordBoxes(explorer, element) {
-  const pen = measuringPen(getComputedStyle(explorer.root).fontFamily), boxes = [];
+function wordBoxes({ ruler }, element) {
+  const boxes = [];
   let x = 10, y = 10;
   for (const text of element.querySelectorAll(".words")) {
     for (const node of text.children) {
-      const word = /** @type {HTMLElement} */ (node), label = word.textContent ?? "", width = pen.width(label, 14) + 8;
+      const word = /** @type {HTMLElement} */ (node), label = word.textContent ?? "", width = ruler.width(label, 14) + 8;
       if (x + width > 670) [x, y] = [10, y + 26];
       boxes.push({ text: label, x, y, width, fill: word.style.background, colour: word.style.color });
       x += width + 3;

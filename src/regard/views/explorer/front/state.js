@@ -37,6 +37,16 @@ function sameValue(a, b) {
   return Object.is(a, b) || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }
 
+/** A function that awaits promises, of which only the newest one given counts: it calls `done` or `failed`. */
+export function newest() {
+  let turn = 0;
+  /** @template T @param {Promise<T>} promise @param {(found: T) => void} done @param {(error: any) => void} [failed] */
+  return (promise, done, failed = () => {}) => {
+    const mine = ++turn;
+    promise.then((found) => { if (mine === turn) done(found); }, (error) => { if (mine === turn) failed(error); });
+  };
+}
+
 /** The state at the start. @param {Overview} overview @returns {State} */
 export function firstState(overview) {
   const [layer, head] = overview.open;
@@ -48,69 +58,53 @@ export function firstState(overview) {
   };
 }
 
-/** @type {Record<string, readonly string[]>} */
-const WORDS_OF_STATE = {
+/** The values of each name of the state that is a word. */
+export const VALUES = {
   lang: ["en", "zh"], theme: ["light", "dark"], depth: ["model", "head", "numbers"],
-  view: ["map", "lines", "sentence", "compare"], merge: ["tokens", "characters", "words"],
+  view: ["map", "lines", "sentence", "generation", "compare"], merge: ["tokens", "characters", "words"],
   direction: ["looks", "seen"], lines: ["vertical", "horizontal"], sort: ["layer", "measure"],
-  compareAs: ["side", "difference"],
-  show: ["maps", "pattern", "entropy", "sink", "distance", "effect"],
+  compareAs: ["side", "difference"], show: ["maps", "pattern", "entropy", "sink", "distance", "effect"],
 };
 
 /** The state as text for an address: what differs from the start, and layer and head. @param {State} state @param {State} start */
 export function stateToText(state, start) {
-  const kept = new URLSearchParams({ layer: String(state.layer), head: String(state.head) });
-  for (const name of [...Object.keys(WORDS_OF_STATE), "scale", "threshold", "written", "numbersStep"]) {
+  const { layer, head, heads, pins, query, key, zoom, other } = state, kept = new URLSearchParams({ layer: `${layer}`, head: `${head}` });
+  for (const name of [...Object.keys(VALUES), "scale", "threshold", "written", "numbersStep"]) {
     const value = /** @type {any} */ (state)[name];
     if (value !== null && value !== /** @type {any} */ (start)[name]) kept.set(name, String(value));
   }
-  if (state.heads.length > 1) kept.set("heads", state.heads.join("."));
-  if (state.pins.length) kept.set("pins", state.pins.map((pin) => pin.join("-")).join("."));
-  if (state.query !== null && state.key !== null) kept.set("at", `${state.query}-${state.key}`);
-  if (state.zoom) kept.set("zoom", [...state.zoom.rows, ...state.zoom.cols].map((one) => +one.toFixed(2)).join("_"));
-  if (state.other) kept.set("other", `${state.other.layer}-${state.other.head}`);
+  const more = {
+    heads: heads.length > 1 && heads.join("."), pins: pins.map((pin) => pin.join("-")).join("."), at: query !== null && key !== null && `${query}-${key}`,
+    zoom: zoom && [...zoom.rows, ...zoom.cols].map((one) => +one.toFixed(2)).join("_"), other: other && `${other.layer}-${other.head}`,
+  };
+  for (const [name, value] of Object.entries(more)) if (value) kept.set(name, value);
   return kept.toString();
 }
 
 /** What an address says about the state. Values that do not fit the trace are left out. @param {string} text @param {Overview} overview */
-export function stateFromText(text, overview) {
-  const asked = new URLSearchParams(text.replace(/^#/, ""));
+export function stateFromText(text, { records, scales, open }) {
+  const asked = new URLSearchParams(text.replace(/^#/, "")), of = (/** @type {string} */ name) => asked.get(name) ?? "";
   /** @type {Partial<State> & Record<string, any>} */
   const found = {};
-  for (const [name, choices] of Object.entries(WORDS_OF_STATE)) {
-    const value = asked.get(name);
-    if (value !== null && choices.includes(value)) found[name] = value;
-  }
-  const scale = asked.get("scale"), layer = wholeNumber(asked.get("layer"), overview.records.length) ?? overview.open[0];
-  if (scale !== null && overview.scales.includes(/** @type {ScaleName} */ (scale))) found.scale = /** @type {ScaleName} */ (scale);
-  const record = overview.records[layer];
+  for (const [name, choices] of Object.entries({ ...VALUES, scale: scales })) if (/** @type {string[]} */ (choices).includes(of(name))) found[name] = of(name);
+  const layer = wholeNumber(of("layer"), records.length) ?? open[0], record = records[layer];
   if (!record) return found;
-  const head = wholeNumber(asked.get("head"), record.heads) ?? (layer === overview.open[0] ? overview.open[1] : 0);
-  [found.layer, found.head, found.heads] = [layer, head, [head]];
-  const inside = (/** @type {string} */ pair) => {
-    const [query, key] = pair.split("-").map(Number);
-    return query >= 0 && query < record.T && key >= 0 && key < record.S ? /** @type {Place} */ ([query, key]) : null;
-  };
-  const places = (/** @type {string} */ name) => (asked.get(name) ?? "").split(".").filter(Boolean).map(inside).filter((one) => one !== null);
-  const heads = (asked.get("heads") ?? "").split(".").map((one) => wholeNumber(one, record.heads)).filter((one) => one !== null);
-  if (heads.length) found.heads = heads;
+  const head = wholeNumber(of("head"), record.heads) ?? (layer === open[0] ? open[1] : 0), list = (/** @type {string} */ name) => of(name).split(".").filter(Boolean);
+  const heads = list("heads").map((one) => wholeNumber(one, record.heads)).filter((one) => one !== null);
+  Object.assign(found, { layer, head, heads: heads.length ? heads : [head], written: wholeNumber(of("written"), 2 ** 31), numbersStep: wholeNumber(of("numbersStep"), 1000) ?? 0 });
+  const places = (/** @type {string} */ name) => list(name).map((pair) => /** @type {Place} */ (pair.split("-").map(Number)))
+    .filter(([query, key]) => query >= 0 && query < record.T && key >= 0 && key < record.S);
   found.pins = places("pins");
   [found.query, found.key] = places("at")[0] ?? [null, null];
-  const zoom = (asked.get("zoom") ?? "").split("_").map(Number);
-  if (zoom.length === 4 && zoom.every(Number.isFinite) && zoom[0] < zoom[1] && zoom[2] < zoom[3]) {
-    found.zoom = { rows: [zoom[0], zoom[1]], cols: [zoom[2], zoom[3]] };
-  }
-  const threshold = Number(asked.get("threshold") ?? NaN);
+  const [top, bottom, left, right] = of("zoom").split("_").map(Number), threshold = Number(asked.get("threshold") ?? NaN);
+  if (top < bottom && left < right && right < Infinity && bottom < Infinity) found.zoom = { rows: [top, bottom], cols: [left, right] };
   if (threshold >= 0 && threshold <= 1) found.threshold = threshold;
-  found.written = wholeNumber(asked.get("written"), 2 ** 31);
-  found.numbersStep = wholeNumber(asked.get("numbersStep"), 1000) ?? 0;
-  const [otherLayer, otherHead] = (asked.get("other") ?? "").split("-");
-  const there = wholeNumber(otherLayer, overview.records.length), one = wholeNumber(otherHead, overview.records[there ?? 0].heads);
+  const [otherLayer, otherHead] = of("other").split("-"), there = wholeNumber(otherLayer, records.length), one = wholeNumber(otherHead, records[there ?? 0].heads);
   if (there !== null && one !== null) found.other = { layer: there, head: one };
   return found;
 }
 
-/** A whole number below a limit, or null. @param {string | null | undefined} text @param {number} limit */
+/** A whole number below a limit, or null. @param {string | undefined} text @param {number} limit */
 function wholeNumber(text, limit) {
   return text && /^\d{1,9}$/.test(text) && Number(text) < limit ? Number(text) : null;
 }

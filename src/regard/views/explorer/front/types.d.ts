@@ -6,7 +6,10 @@ type Numbers = Float64Array | Float32Array | Int32Array | Uint8Array | Uint16Arr
 type RGB = [number, number, number];
 type Span = [number, number];
 type Depth = "model" | "head" | "numbers";
-type ViewName = "map" | "lines" | "sentence" | "compare";
+type ViewName = "map" | "lines" | "sentence" | "generation" | "compare";
+type Side = "query" | "key";
+/** Whether one of these names of the state changed. */
+type Has = (...names: string[]) => boolean;
 type ScaleName = "auto" | "linear" | "log" | "renormalised" | "hidden";
 type Merging = "tokens" | "characters" | "words";
 type Values = Record<string, any>;
@@ -28,7 +31,8 @@ interface Source {
   compare(request: object): Promise<Answer>;
 }
 
-interface Failure { key: string; text: BothLanguages }
+/** A sentence, or the key `failure-key` of one with its values. */
+interface Failure { key: string; text?: BothLanguages; values?: Values }
 
 interface SideLabels {
   queries: number | null;
@@ -61,20 +65,29 @@ interface Attention {
   first: (number | null)[];
   noKey: (number | null)[];
   measures: {
-    entropy: number[]; sink: number[]; distance: number[]; effect: number[] | null; pattern: string[]; score: number[];
+    entropy: number[]; sink: number[]; distance: number[]; effect: (number | null)[] | null; pattern: string[]; score: number[];
   };
   can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean };
-  image: null | {
-    width: number; height: number; data: string; grid: [number, number]; first: number;
-    side: "keys" | "queries" | "both"; name: string;
-  };
+  images: PatchedImage[];
   part: null | { top: number; left: number; T: number; S: number };
   step: number | null;
   beam: number | null;
   rest?: string;
 }
 
+interface PatchedImage {
+  picture: number | null;
+  grid: [number, number];
+  first: number;
+  positions: number[] | null;
+  side: "keys" | "queries" | "both";
+  name: string;
+  title: BothLanguages;
+  extra: string[];
+}
+
 interface Overview {
+  pictures: { width: number; height: number; data: string }[];
   version: number;
   lang: Language;
   words: Record<Language, Record<string, string>>;
@@ -124,12 +137,11 @@ interface Scale {
   clipped: boolean;
   logThreshold: number | null;
   level(value: number): number;
-  weight(level: number): number;
 }
 
 /** One side of a map as it is shown: tokens, characters or words. Positions count tokens, units count what is shown. */
 interface Axis {
-  side: "query" | "key";
+  side: Side;
   count: number;
   labels: string[] | null;
   written: string[] | null;
@@ -140,6 +152,8 @@ interface Axis {
   /** The label of a unit with its position, or the range of positions from one unit up to another. */
   name(unit: number, stop?: number): string;
 }
+
+interface Axes { query: Axis; key: Axis }
 
 /** Query and key as positions of tokens. */
 type Place = [number, number];
@@ -188,7 +202,9 @@ interface Store {
 
 interface Panel {
   element: HTMLElement;
-  update(state: State, changed: Set<string>): void;
+  update(state: State, has: Has): void;
+  /** The cells of the open head as they are shown; null, and why, where they cannot be. */
+  show?(cells: Cells | null, problem: string): void;
   /** What is on screen, drawn with a pen of the given kind, for export; absent where there is no picture. */
   draw?(pen: Pen): void;
   /** The size of that picture in CSS pixels. */
@@ -208,8 +224,10 @@ interface Explorer {
   headCells(layer: number, head: number): Promise<Cells>;
   /** The cells as they are shown: merged, and without the first key where the scale says so. */
   shownCells(layer: number, head: number): Promise<Cells>;
-  shown(cells: Cells): Cells;
-  axes(layer?: number): { query: Axis; key: Axis };
+  axes(layer?: number): Axes;
+  /** The font of the view, and a pen that measures texts in it. */
+  family: string;
+  ruler: Pen;
   scaleOf(...cells: Cells[]): Scale;
   announce(text: string): void;
   /** The value of a CSS variable of the view. */
@@ -223,7 +241,6 @@ interface MountOptions {
   lang?: Language;
   theme?: "light" | "dark" | null;
   open?: [number, number];
-  compact?: boolean;
   /** A state to start with, as `stateFromText` reads it. */
   state?: Partial<State>;
   onChange?(state: State): void;

@@ -1,6 +1,6 @@
 // A vector as a strip: a short one as numbers, a long one as bars, up for positive and down for negative.
 
-import { create } from "./dom.js";
+import { clamp, create } from "./dom.js";
 import { spell } from "./number_text.js";
 
 /** The longest vector that is shown as numbers. */
@@ -39,10 +39,10 @@ export function vectorStrip(values, largest) {
 
 /** @param {Float64Array} values @param {number} largest @returns {Strip} */
 function numberStrip(values, largest) {
-  const cells = Array.from(values, (value) => create("span", {}, spell(value)));
+  const cells = Array.from(values, (value) => create("span", spell(value)));
   cells.forEach((cell, d) => tint(cell, values[d], largest));
   return {
-    element: create("span", { class: "strip-numbers" }, ...cells),
+    element: create("span.strip-numbers", ...cells),
     mark: (at, lit) => cells.forEach((cell, d) => cell.classList.toggle("lit", lit && (at === null || at === d))),
     at: (event) => Math.max(0, cells.findIndex((cell) => cell === event.target)),
   };
@@ -67,7 +67,7 @@ function barStrip(values, largest) {
     },
     at(event) {
       const { left, width } = element.getBoundingClientRect();
-      return Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - left) / (width || 1)) * count)));
+      return clamp(Math.floor(((event.clientX - left) / (width || 1)) * count), 0, count - 1);
     },
   };
 }

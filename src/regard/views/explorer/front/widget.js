@@ -2,7 +2,8 @@
 
 import { create } from "./dom.js";
 import { mount } from "./mount.js";
-import { cached, noAnswer, widgetSource } from "./sources.js";
+import { cached } from "./sources.js";
+import { noAnswer, widgetSource } from "./widget_source.js";
 
 /** Milliseconds until a person is told that the kernel does not answer. */
 const PATIENCE = 5000;
@@ -16,8 +17,8 @@ const PATIENCE = 5000;
 function renderWidget({ model, el }) {
   const kernel = widgetSource(model), source = cached(kernel), lang = /** @type {Language} */ (model.get("lang") ?? "en");
   const picture = create("img", { src: `data:image/svg+xml,${encodeURIComponent(model.get("picture"))}`, alt: "" });
-  const place = create("div", {}, picture), frame = create("div");
-  frame.attachShadow({ mode: "open" }).append(create("style", {}, model.get("sheet")), place);
+  const place = create("div", picture), frame = create("div");
+  frame.attachShadow({ mode: "open" }).append(create("style", model.get("sheet")), place);
   frame.dataset.lmSuppressShortcuts = "true";
   el.replaceChildren(frame);
   /** @type {{unmount(): void} | null} */
@@ -26,7 +27,7 @@ function renderWidget({ model, el }) {
   const tell = (/** @type {any} */ error) => place.replaceChildren(picture, create("p", { role: "alert" }, (error.text ?? noAnswer().text)[lang]));
   const timer = setTimeout(tell, PATIENCE, noAnswer());
   source.overview().finally(() => clearTimeout(timer))
-    .then(() => mount(place, source, { compact: true, lang, theme: model.get("theme") ?? undefined }))
+    .then(() => mount(place, source, { lang, theme: model.get("theme") ?? undefined }))
     .then((drawn) => { view = drawn; if (removed) drawn.unmount(); }, tell);
   return () => { removed = true; clearTimeout(timer); view?.unmount(); kernel.close(); };
 }

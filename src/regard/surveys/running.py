@@ -1,0 +1,270 @@
+"""`survey`: runs a model over texts and adds each to the sums. Its state is saved, so that a killed survey continues.
+
+Texts are numbered; process r of w reads those whose number % w is r. Each process has a state file of its own: how many
+of its texts are done, a hash of them, and their sums. The result merges all state files, in any number and order.
+"""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ArgumentError, FileError, RegardError
+from regard.files.input import open_file, read_file
+from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.output import write_bytes, write_error
+from regard.number_checks import check_counts
+from regard.surveys.reading import Reader, reader_of
+from regard.surveys.result import FILE, LARGEST, Survey, json_bytes
+from regard.surveys.sums import HeadSums, columns_of
+
+QUERIES = 64
+"""Queries that are measured of each text."""
+SAVE_SECONDS = 10.0
+LARGEST_TEXTS = 2**44
+"""Bytes of a file of texts, which is read line by line."""
+_STATE = re.compile(r"state-[0-9]{1,7}-of-[0-9]{1,7}\.json")
+Progress = Callable[[int, int], None]
+"""Called with the number of texts and of tokens that this process knows to be done."""
+
+
+@dataclass
+class State:
+    """What one process has done: of the texts rank, rank + world, … the first `done`."""
+
+    world: int
+    rank: int
+    settings: dict[str, Any]
+    sums: HeadSums
+    done: int = 0
+    digest: str = "0"
+    """The sum of the hashes of the texts that it has read, in base 16: it does not depend on their order."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+    """Why the model could not read the first text that it could not read; not saved."""
+
+    def has(self, number: int) -> bool:
+        """Whether the text of that number is done."""
+        return number % self.world == self.rank and number // self.world < self.done
+
+    def count(self, reason: str) -> None:
+        """Count a text that is not measured, or not as a whole."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def save(self, folder: Path) -> None:
+        """Write the state file, atomically."""
+        found = {name: getattr(self, name) for name in ("world", "rank", "settings", "done", "digest", "skipped")}
+        path = folder / f"state-{self.rank}-of-{self.world}.json"
+        write_bytes(path, json_bytes({**found, "sums": self.sums.as_json()}))
+
+
+def survey(
+    model: Any,
+    texts: Any,
+    tokenizer: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    queries: int | None = QUERIES,
+    passages: int = 3,
+    most_texts: int | None = None,
+    progress: Progress | None = None,
+) -> Survey:
+    """Measure what every head of `model` does over `texts`: patterns, entropy, sink and distance, with intervals.
+
+    model       a model that `regard.load` returns, its name or folder, or a PyTorch module with `tokenizer`
+    texts       strings, or the path of a file with a text on each line. A translator reads source, tab, target;
+                without a target it translates first
+    out         a folder for state and result: the same call continues an interrupted survey. `torchrun`, which splits
+                the texts over processes, needs it
+    queries     the queries of each text that are measured, evenly spread; None for all
+    passages    texts to keep for each head and pattern
+    most_texts  stop after this number of texts
+
+    Texts that are too long are cut, empty ones are skipped, and so are those that the model cannot read; all are
+    counted in `Survey.skipped`.
+    """
+    check_counts(passages=(passages, 1))
+    check_counts(**{name: (n, 1) for name, n in (("queries", queries), ("most_texts", most_texts)) if n is not None})
+    reader, columns = reader_of(model, tokenizer), columns_of()
+    settings = {"model": reader.fingerprint, "queries": queries, "passages": passages, "columns": list(columns)}
+    folder = None if out is None else _made_folder(Path(out))
+    lines = islice(_texts(texts), most_texts)
+    with _processes(folder) as (rank, world, wait):
+        states = [] if folder is None else _read_states(folder, settings)
+        own = next((one for one in states if (one.rank, one.world) == (rank, world)), None)
+        if own is None:
+            own = State(world, rank, settings, HeadSums(columns, passages))
+            states.append(own)
+        wait()  # all have read the states before one of them writes
+        _run(reader, lines, states, own, folder, progress)
+        wait()
+        states = states if folder is None or world == 1 else _read_states(folder, settings)
+        found = _merged(reader.name, states)
+        if not found.texts:
+            reason = f" ({own.reason})" if own.reason else ""
+            raise ArgumentError("survey-no-texts", count=sum(found.skipped.values()), reason=reason)
+        if folder is not None and rank == 0:
+            write_bytes(folder / FILE, json_bytes(found.as_json()))
+        wait()
+        return found
+
+
+def _run(
+    reader: Reader, lines: Iterable[str], states: list[State], own: State, folder: Path | None, progress: Any
+) -> None:
+    """Read the texts of this process that are not done. FileError where texts that are done have changed."""
+    before, same = 0, _Unchanged(states)
+    saved = time.monotonic()
+    try:
+        for number, text in enumerate(lines):
+            same.check(number, folder)
+            if any(one.has(number) for one in states):
+                same.add(number, text)
+            elif number % own.world == own.rank:
+                _read(reader, text, number, own)
+                own.done, own.digest = number // own.world + 1, f"{int(own.digest, 16) + _hash(number, text):x}"
+                if progress is not None:
+                    progress(sum(one.sums.texts for one in states), sum(one.sums.tokens for one in states))
+                if folder is not None and same.is_known and time.monotonic() - saved > SAVE_SECONDS:
+                    own.save(folder)
+                    before, saved = own.done, time.monotonic()
+        same.check(None, folder)
+    finally:
+        if folder is not None and same.is_known and own.done > before:
+            own.save(folder)
+
+
+class _Unchanged:
+    """Whether the texts that were done before are the same now: known once all of them have been passed."""
+
+    def __init__(self, states: list[State]) -> None:
+        self._last = max((one.rank + (one.done - 1) * one.world for one in states if one.done), default=-1)
+        self._wanted = sum(int(one.digest, 16) for one in states)
+        self._found = 0
+        self.is_known = self._last < 0
+
+    def add(self, number: int, text: str) -> None:
+        if not self.is_known:
+            self._found += _hash(number, text)
+
+    def check(self, number: int | None, folder: Path | None) -> None:
+        """Compare, if `number` is after all of them; None is the end of the texts."""
+        if self.is_known or (number is not None and number <= self._last):
+            return
+        if self._found != self._wanted:
+            raise FileError("survey-other-texts", path=str(folder))
+        self.is_known = True
+
+
+def _hash(number: int, text: str) -> int:
+    return int(hashlib.sha256(f"{number} {text}".encode("utf-8", "surrogatepass")).hexdigest(), 16)
+
+
+def _read(reader: Reader, text: str, number: int, own: State) -> None:
+    if not text.strip():
+        own.count("empty")
+        return
+    try:
+        found = reader.read(text)
+    except RegardError as error:
+        own.count("unreadable")
+        own.reason = own.reason or str(error)
+        return
+    if not len(found.trace):
+        raise ArgumentError("survey-nothing", name=reader.name)
+    if found.was_cut:
+        own.count("cut")
+    own.sums.add(found.trace, number, own.settings["queries"])
+
+
+def _merged(name: str, states: list[State]) -> Survey:
+    """The survey of all states, merged in a fixed order."""
+    first, *others = sorted(states, key=lambda one: (one.world, one.rank))
+    total = HeadSums(first.sums.columns, first.sums.best_of)
+    skipped: dict[str, int] = {}
+    for one in (first, *others):
+        total.merge(one.sums)
+        for reason, count in sorted(one.skipped.items()):
+            skipped[reason] = skipped.get(reason, 0) + count
+    return Survey(name, total, dict(sorted(skipped.items())))
+
+
+# --- texts -----------------------------------------------------------------------------------------------
+
+
+def _texts(texts: Any) -> Iterator[str]:
+    """The texts one by one: the lines of a file, or strings. Raises ArgumentError for anything else."""
+    if isinstance(texts, str | os.PathLike):
+        return _lines(Path(texts))
+    try:
+        return _checked(iter(texts))
+    except TypeError:
+        raise ArgumentError("survey-texts", found=type(texts).__name__) from None
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with open_file(path, most=LARGEST_TEXTS) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise FileError("survey-not-utf8", path=str(path), line=number) from error
+
+
+def _checked(texts: Iterator[Any]) -> Iterator[str]:
+    for text in texts:
+        if not isinstance(text, str):
+            raise ArgumentError("survey-texts", found=type(text).__name__)
+        yield text
+
+
+# --- the folder, and processes ---------------------------------------------------------------------------
+
+
+def _made_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(error, folder, 0) from error
+    return folder
+
+
+def _read_states(folder: Path, settings: dict[str, Any]) -> list[State]:
+    """The state files of a folder. FileError where one is damaged, or belongs to another survey."""
+    states = []
+    for path in sorted(folder.iterdir()):
+        if not _STATE.fullmatch(path.name):
+            continue
+        try:
+            found = parse_json(read_file(path, most=LARGEST, within=folder))
+            found["sums"] = HeadSums.from_json(found["sums"])
+            state = State(**found)
+            numbers = state.world, state.rank, state.done, int(state.digest, 16)
+        except (JsonError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise FileError("survey-garbled", path=str(path)) from error
+        if not all(type(one) is int and one >= 0 for one in numbers) or state.rank >= state.world:
+            raise FileError("survey-garbled", path=str(path))
+        if state.settings != settings:
+            raise FileError("survey-other", path=str(folder))
+        states.append(state)
+    return states
+
+
+@contextmanager
+def _processes(folder: Path | None) -> Iterator[tuple[int, int, Callable[[], None]]]:
+    """(rank, number of processes, a function that waits for all), as `torchrun` starts them."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        yield 0, 1, lambda: None
+        return
+    if folder is None:
+        raise ArgumentError("survey-needs-out")
+    from regard.training.ranks import joined
+
+    with joined("cpu") as ranks:
+        yield ranks.rank, ranks.world, ranks.wait

@@ -1,0 +1,185 @@
+"""`edit(mean=)` and `edit(resample=)` against the same change by hand, on fused and on explicit attention."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from architectures import ARCHITECTURES
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor
+
+import regard
+from regard import See, edit, effect
+from regard.errors import ArgumentError, NotKeptError, ShapeError
+from regard.trace import Trace
+from small_models import ROADS, D, H, Model, inputs
+
+KEPT = See(qk=True, v=True)
+NAME = "layers.1.attn"
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> Iterator[None]:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture(params=ROADS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return Model(request.param).eval()
+
+
+def run(model: Model, x: Tensor) -> tuple[Trace, Tensor]:
+    with torch.no_grad(), regard.watch(model, see=KEPT) as trace:
+        out = model(x)
+    return trace, out
+
+
+def by_hand(model: Model, x: Tensor, outputs: Tensor) -> Tensor:
+    """The output of the model if the heads of its second layer had these outputs, B H T Ev."""
+    with torch.no_grad():
+        x = x + model.attention(0)(x)
+        return x + model.attention(1).out(outputs.transpose(1, 2).flatten(2))
+
+
+def test_outputs_are_weights_times_values(model: Model) -> None:
+    x = inputs()
+    trace, out = run(model, x)
+    outputs = trace[NAME].outputs()
+    assert outputs.shape == (2, H, 7, D // H)
+    assert_close(by_hand(model, x, outputs), out)
+    assert_close(trace[NAME].outputs(slice(2, 5)), outputs[:, :, 2:5])
+
+
+def test_a_head_becomes_its_mean(model: Model) -> None:
+    x = inputs()
+    outputs = run(model, x)[0][NAME].outputs()
+    outputs[:, 2] = outputs[:, 2].mean(1, keepdim=True)
+    with torch.no_grad(), edit(model, mean={NAME: [2]}):
+        found = model(x)
+    assert_close(found, by_hand(model, x, outputs))
+
+
+def test_heads_of_another_run(model: Model) -> None:
+    x, other = inputs(), inputs()
+    outputs, theirs = run(model, x)[0][NAME].outputs(), run(model, other)[0][NAME]
+    outputs[:, [0, 3]] = theirs.outputs()[:, [0, 3]]
+    with torch.no_grad(), edit(model, resample={NAME: (theirs, [0, 3])}):
+        found = model(x)
+    assert_close(found, by_hand(model, x, outputs))
+    with torch.no_grad(), edit(model, resample={NAME: theirs}):
+        assert_close(model(x), by_hand(model, x, theirs.outputs()))
+
+
+def test_all_of_another_run(model: Model) -> None:
+    """With every head's output, or every pattern, of its own run, a model computes what it computed."""
+    x = inputs()
+    trace, out = run(model, x)
+    with torch.no_grad(), edit(model, resample=trace):
+        assert_close(model(x), out)
+    with torch.no_grad(), edit(model, freeze=trace):
+        assert_close(model(x), out)
+
+
+def test_what_is_not_named_is_unchanged(model: Model) -> None:
+    x, theirs = inputs(), run(model, inputs())[0]
+    seen: list[Tensor] = []
+    handle = model.attention(0).register_forward_hook(lambda module, args, out: seen.append(out))
+    with torch.no_grad():
+        model(x)
+        with edit(model, resample={NAME: theirs[NAME]}):
+            model(x)
+    handle.remove()
+    assert_same_bits(seen[0], seen[1])
+
+
+def test_gradients_flow_to_the_other_heads(model: Model) -> None:
+    x, theirs = inputs(), run(model, inputs())[0][NAME]
+    with edit(model, resample={NAME: (theirs, [1])}):
+        model(x).sum().backward()
+    qkv = model.attention(1).qkv.weight.grad
+    assert qkv is not None
+    by_head = qkv[2 * D :].unflatten(0, (H, -1)).abs().amax((1, 2))
+    assert by_head[1] == 0
+    assert (by_head[[0, 2, 3]] > 0).all()
+
+
+def test_invalid_input(model: Model) -> None:
+    x = inputs()
+    trace, _ = run(model, x)
+    with torch.no_grad(), regard.watch(model) as plain:
+        model(x)
+    with pytest.raises(NotKeptError, match=r"See\(qk=True, v=True\)"):
+        edit(model, resample={NAME: plain[NAME]})
+    with pytest.raises(ArgumentError, match="resample needs a Record"):
+        edit(model, resample={NAME: 3})
+    with pytest.raises(ArgumentError, match="heads are whole numbers"):
+        edit(model, mean={NAME: [-1]})
+    with pytest.raises(ShapeError, match="same length"), edit(model, resample={NAME: trace[NAME]}):
+        model(inputs(5))
+    with pytest.raises(ArgumentError, match="mean, resample"):
+        edit(model, replace={NAME: [0]})
+
+
+def test_a_product_that_is_not_found() -> None:
+    class Summed(Model):
+        def forward(self, x: Tensor) -> Tensor:
+            weights = (x @ x.mT).softmax(-1)
+            return (weights[..., None] * x[:, None]).sum(2)
+
+    model, x = Summed(), torch.randn(2, 7, D)
+    record = run(Model("sdpa"), x)[0][NAME]
+    with pytest.raises(ArgumentError, match="attn_implementation='sdpa'"), edit(model, resample={"": (record, [0])}):
+        model(x)
+
+
+def test_effect_takes_them(model: Model) -> None:
+    x, theirs = inputs(), run(model, inputs())[0][NAME]
+    assert float(effect(model, x, resample={NAME: theirs}).kl.sum()) > 0
+    assert float(effect(model, x, mean={NAME: [0]}).kl.sum()) > 0
+
+
+@pytest.mark.parametrize("name", ["GPT2Model", "LlamaModel", "BertModel", "T5Model", "BartModel"])
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_hugging_face_models_keep_their_own_outputs(name: str, implementation: str) -> None:
+    architecture = next(one for one in ARCHITECTURES if one.name == name)
+    model = architecture.build().eval()
+    if implementation == "eager" or architecture.fused:
+        model.set_attn_implementation(implementation)
+    given = architecture.inputs()
+    given.pop("attention_mask", None)
+    given = {key: ids.clamp_min(3) for key, ids in given.items()}  # without padding, whose queries have no weights
+    with torch.no_grad(), regard.watch(model, see=KEPT) as trace:
+        wanted = model(**given).last_hidden_state
+    with torch.no_grad(), edit(model, resample=trace):
+        assert_close(model(**given).last_hidden_state, wanted)
+    last = trace[-1]
+    with torch.no_grad(), edit(model, mean={last.name: [0]}):
+        assert not torch.equal(model(**given).last_hidden_state, wanted)
+
+
+def test_a_path_is_cut_for_one_head_alone(model: Model) -> None:
+    x = inputs()
+    head, reader = 1, 2
+    trace, out = run(model, x)
+    silent = trace["layers.0.attn"].outputs()
+    silent[:, head] = 0
+    with torch.no_grad():
+        between = x + model.attention(0).out(silent.transpose(1, 2).flatten(2))  # the residual stream without the head
+        with regard.watch(model, see=KEPT) as changed:
+            model.attention(1)(between)
+    outputs = trace[NAME].outputs()
+    outputs[:, reader] = changed[0].outputs()[:, reader]
+    wanted = by_hand(model, x, outputs)
+    moved = effect(model, x, path=(("layers.0.attn", head), (NAME, reader)))
+    assert_close(moved.before.float(), out[:, -1].log_softmax(-1))
+    assert_close(moved.after.float(), wanted[:, -1].log_softmax(-1))
+
+
+def test_invalid_paths(model: Model) -> None:
+    x = inputs()
+    with pytest.raises(ArgumentError, match="pair of heads"):
+        effect(model, x, path=("layers.0.attn", 3))
+    with pytest.raises(ArgumentError, match="earlier attention"):
+        effect(model, x, path=((NAME, 0), ("layers.0.attn", 1)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from regard.trace.measures import Head, Heads
 
 TEXTS = {
-    "translation": "He likes tea and she likes tea, too.",
+    "translation": "Tom likes tea, and Mary likes tea, too.",
     "text": "床前明月光",
     "encoding": "The cat sat on the mat because the cat was tired.",
 }

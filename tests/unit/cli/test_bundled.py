@@ -58,7 +58,10 @@ def test_see(run: Run, lang: str) -> None:
 
 def test_heads_of_the_default_text_are_of_many_kinds(run: Run) -> None:
     result = json.loads(run("heads", "--json").out)
-    assert (result["text"], result["output"]) == ("He likes tea and she likes tea, too.", "他也喜欢茶，她也喜欢茶。")
+    assert (result["text"], result["output"]) == (
+        "Tom likes tea, and Mary likes tea, too.",
+        "汤姆喜欢茶，玛丽也喜欢茶。",
+    )
     assert {"previous", "first", "induction", "alignment"} <= {head["looks_at"] for head in result["heads"]}
 
 

@@ -227,8 +227,8 @@ def greedy_and_beam() -> Drawing:
         title=Message(f"“{SEARCHED}”, written in two ways", f"“{SEARCHED}”的两种译文"),
         blocks=tuple(parts),
         caption=Message(
-            "The probability of each token after those before it. After 父亲 greedy takes 一 and pays at the full stop, "
-            "three tokens later; beam search also keeps 就 and finds the better sentence.",
+            "The probability of each token after those before it. After 父亲 greedy takes 一 and pays at the full "
+            "stop, three tokens later; beam search also keeps 就 and finds the better sentence.",
             "每个词元在前文之后的概率。在“父亲”之后，贪心选了“一”，三个词元之后，到句号就吃了亏；束搜索也保留了“就”，"
             "找到了更好的句子。",
         ),

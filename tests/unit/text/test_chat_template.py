@@ -67,7 +67,7 @@ def inner() -> RustTokenizer:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_text_and_ids_are_those_of_transformers(name: str) -> None:
-    theirs = PreTrainedTokenizerFast(tokenizer_object=inner(), bos_token="<s>", eos_token="</s>")
+    theirs: Any = PreTrainedTokenizerFast(tokenizer_object=inner(), bos_token="<s>", eos_token="</s>")
     ours = Tokenizer(inner())
     for messages in TALKS:
         options: dict[str, Any] = {"chat_template": TEMPLATES[name], "add_generation_prompt": True}

@@ -74,7 +74,8 @@ def test_text_and_ids_are_those_of_transformers(name: str) -> None:
         expected = theirs.apply_chat_template(messages, tokenize=False, **options)
         text = render(TEMPLATES[name], messages, {"bos_token": "<s>", "eos_token": "</s>"}, PATH)
         assert text == expected
-        ids = theirs.apply_chat_template(messages, return_dict=True, **options)["input_ids"]
+        encoded: Any = theirs.apply_chat_template(messages, return_dict=True, **options)
+        ids = encoded["input_ids"]
         assert ours.encode_template(text, SEPARATOR) == list(ids)
 
 

@@ -95,7 +95,7 @@ def three_attentions() -> Drawing:
     heads = (
         ("encoder.layers.0.self_attention", 7, Message("encoder: self", "编码器：自注意力")),
         ("decoder.layers.2.self_attention", 3, Message("decoder: masked self", "解码器：带掩码")),
-        ("decoder.layers.1.cross_attention", 5, Message("cross", "交叉注意力")),
+        ("decoder.layers.2.cross_attention", 2, Message("cross", "交叉注意力")),
     )
     return Drawing(
         title=Message("Three kinds of attention, three heads", "三种注意力，三个头"),

@@ -86,7 +86,7 @@ def test_an_encoder_alone_is_refused(tmp_path: Path) -> None:
     assert "encoder" in load_error(tmp_path, "language-kind")
 
 
-@pytest.mark.parametrize("name", ["translater", "", "runs/none"])
+@pytest.mark.parametrize("name", ["translater", "", "runs/none/model"])
 def test_a_missing_folder_lists_the_bundled_models(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileError, match=f"no folder '{name}'; the bundled models are: translator, poet"):

@@ -111,7 +111,7 @@ def test_ids_are_those_of_transformers(text: str, folders: dict[str, Path]) -> N
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_generate_is_greedy_unless_the_folder_samples(backend: BackendName, tmp_path: Path) -> None:
     greedy = load(llama(tmp_path / "greedy"), backend)
-    assert greedy.generate("The cat", max_new_tokens=6) == greedy.generate("The cat", max_new=6, seed=5)
+    assert greedy.generate("The cat", max_new_tokens=6) == greedy.generate("The cat", max_new_tokens=6, seed=5)
     sampled = load(llama(tmp_path / "sampled", do_sample=True, temperature=1.5, max_new_tokens=6), backend)
     assert len({sampled.generate("The cat", seed=seed) for seed in range(8)}) > 1
     assert sampled.generate("The cat", temperature=0) == greedy.generate("The cat", max_new_tokens=6)

@@ -209,7 +209,9 @@ class Trace:
         """
         from regard.capture.gathering import gathered
 
-        return self._part(gathered(self, group, split, map))
+        whole = gathered(self, group, split, map)
+        whole.spell = self.spell
+        return whole
 
     def __repr__(self) -> str:
         if not self._records:

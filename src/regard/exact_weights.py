@@ -1,4 +1,4 @@
-"""ExactWeights: the exact weights of one attention call, of which any rectangle is computed on request.
+"""ExactWeights: the interface for the exact weights of one attention call, of which any rectangle is computed.
 
 `WeightsArray` holds them. Other kinds are beside the code that makes them: from q, k and the LSE (`attention_call`), a
 decoding step, several calls stitched together, the mean of heads, weights times the norms of values.

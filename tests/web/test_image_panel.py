@@ -6,8 +6,11 @@ from browsing import settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import GRID, READ, picture
-from explorer_pages import browser_page, open_explorer
+from explorer_pages import MadeUp, browser_page, open_explorer
+from regard import Trace
+from regard.images import RecordImage
 from regard.messages import LANGUAGES, Language, say
+from regard.trace.measures.image_attention import attend_to_images
 
 pytestmark = pytest.mark.web
 
@@ -78,3 +81,31 @@ def test_the_selected_query_lights_the_picture(chromium: Browser) -> None:
         page.evaluate("view.update({ query: 1 })")
         settled(page)
         assert order(page)[0] == 2
+
+
+def test_crops_have_the_shares_of_trace_image(chromium: Browser) -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(9), (1, 2, 9))
+    pixels = np.random.default_rng(1).integers(0, 256, (20, 30, 3)).astype(np.uint8)
+    crops = (
+        RecordImage(pixels, (1, 3), side="both", crop=0, positions=np.array([3, 1, 2]), extra=("[CLS]",)),
+        RecordImage(None, (2, 2), first=4, side="both", crop=1),
+    )
+    trace = Trace([Trace.from_weights(weights, list("abcdefghi"), kind="decoder")[0].changed(images=crops)])
+    found = attend_to_images(trace, 8, head=1)
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(trace), depth="head", layer=0, head=1, query=8)
+        settled(page)
+        page.hover(f"{PANEL} .image-words button >> nth=1")
+        settled(page)
+        assert page.locator(f"{PANEL} .image-words button").all_inner_texts() == ["[CLS]", "i"]
+        shares = [f"crop {view.image.crop + 1} · {100 * view.share:.1f} %" for view in found.views]  # type: ignore[operator]
+        assert page.locator(f"{PANEL} figcaption").all_inner_texts() == shares
+        assert page.inner_text(f"{PANEL} .image-caption") == say(
+            "explorer-image-word", "en", word="i", share=f"{100 * found.share:.1f}"
+        )
+        page.locator(".image-frame").nth(1).focus()
+        page.keyboard.press("End")
+        patch = attend_to_images(trace, (1, 1), head=1)
+        assert page.inner_text(f"{PANEL} .image-caption") == say(
+            "explorer-image-patch-gives", "en", row=2, col=2, share=f"{100 * patch.share:.1f}"
+        )

@@ -1,4 +1,4 @@
-"""The position of a call's first query in its text, so that edges mean the same with and without a cache."""
+"""Positions: at which token the queries of each watched call start, with and without a key/value cache."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Notes about an input text: corrected spelling, what the model does not know, and lost numbers."""
+"""The model and the input text of a command: loading, and notes about spelling, unknown text and lost numbers."""
 
 import warnings
 from collections.abc import Iterable

@@ -148,12 +148,12 @@ def _is_finite(x: Tensor) -> bool:
 
 def _may_wait(tensors: tuple[Tensor, ...]) -> bool:
     """Whether these are on a GPU and so large that waiting for it costs less than copies."""
-    return sum(x.nbytes for x in tensors) >= SYNC_FROM and _is_free_gpu(tensors[0])
+    return _is_free_gpu(tensors[0]) and sum(x.nbytes for x in tensors) >= SYNC_FROM
 
 
 def _is_free_gpu(x: Tensor) -> bool:
     """Whether a tensor is on a GPU whose results may be read: not in a traced graph or a CUDA graph."""
-    return x.is_cuda and not torch.compiler.is_compiling() and not torch.cuda.is_current_stream_capturing()
+    return not torch.compiler.is_compiling() and x.is_cuda and not torch.cuda.is_current_stream_capturing()
 
 
 def may_branch(x: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""The numbers of the hand calculation, one array per step, in float64.
+"""`calculate`: scaled dot-product attention of q, k and v in float64, with one array for each step.
 
 The order is that of a calculation on paper: scores, scaled, masked, softmax in its parts, output. The edge cases
 are those of `reference`: a fully masked query gets zeros, masked keys have no effect, and a query that sees NaN or

@@ -25,7 +25,7 @@ MESSAGES: dict[str, Message] = {
     "watch-differentiable": Message(
         en="watch works below autograd, so its records carry no gradients; leave out See(differentiable=True), or "
         "call regard.attend with it in the model",
-        zh="watch 在 autograd 之下工作，记录不带梯度；请去掉 See(differentiable=True)，或在模型里用它调用 "
+        zh="watch 工作在 autograd 的下层，记录不带梯度；请去掉 See(differentiable=True)，或在模型里用它调用 "
         "regard.attend",
     ),
     "watch-layers": Message(

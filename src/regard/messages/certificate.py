@@ -6,7 +6,7 @@ MESSAGES: dict[str, Message] = {
     # --- command ---
     "help-learn-certificate": Message(
         en="Write a page (HTML) of what you passed, with the answers; --verify runs all of them again.",
-        zh="写出一个网页（HTML），列出通过的练习并附上答案；--verify 会把它们全部重新运行。",
+        zh="生成一个网页（HTML），列出通过的练习并附上答案；--verify 会把它们全部重新运行。",
     ),
     "help-learn-certificate-examples": Message(
         en="Examples:\n"
@@ -24,7 +24,7 @@ MESSAGES: dict[str, Message] = {
         "--verify 会运行页面里的程序；陌生人的页面请在容器里验证。",
     ),
     "metavar-certificate": Message(en="FILE.html", zh="文件.html"),
-    "help-certificate-file": Message(en="the page to write, or to verify", zh="要写的页面，或要验证的页面"),
+    "help-certificate-file": Message(en="the page to write, or to verify", zh="要生成的页面，或要验证的页面"),
     "metavar-person": Message(en="NAME", zh="姓名"),
     "help-certificate-name": Message(en="your name, as it is to be printed", zh="印在页面上的姓名"),
     "help-certificate-verify": Message(
@@ -37,7 +37,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "certificate-name-verify": Message(
         en="--name is for writing a page; --verify {path} takes the name from the page",
-        zh="--name 用于写页面；--verify {path} 使用页面里的姓名",
+        zh="--name 用于生成页面；--verify {path} 使用页面里的姓名",
     ),
     "certificate-name": Message(
         en="a name has at most {most} characters; found {found}", zh="姓名最多 {most} 个字符；现在是 {found} 个"
@@ -61,7 +61,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "certificate-newer": Message(
         en="{path} was written by a newer regard; update regard to verify it",
-        zh="{path} 由更新版本的 regard 写出；请更新 regard 后再验证",
+        zh="{path} 由较新版本的 regard 生成；请更新 regard 后再验证",
     ),
     "certificate-damaged": Message(
         en="the data in {path} are damaged ({where}); nothing was run",
@@ -87,13 +87,13 @@ MESSAGES: dict[str, Message] = {
     "certificate-edited": Message(
         en="The page differs from what this regard writes for its data: it was edited, or written by another build of "
         "regard. What counts is the list above.",
-        zh="页面与 regard 根据其中的数据写出的不一致：它被改动过，或由另一个版本的 regard 写出。请以上面的结果为准。",
+        zh="页面与 regard 根据其中的数据生成的不一致：它被改动过，或由另一个版本的 regard 生成。请以上面的结果为准。",
     ),
     "certificate-not-compared": Message(
         en="The page was written by regard {theirs}, and this is {ours}: whether the text on the page was edited "
         "cannot be "
         "told. What counts is the list above.",
-        zh="页面由 regard {theirs} 写出，而这里是 {ours}：无法判断页面上的文字是否改动过。请以上面的结果为准。",
+        zh="页面由 regard {theirs} 生成，而这里是 {ours}：无法判断页面上的文字是否改动过。请以上面的结果为准。",
     ),
     # --- page ---
     "certificate-course": Message(en="regard · attention and Transformers", zh="regard · 注意力与 Transformer"),
@@ -130,7 +130,7 @@ MESSAGES: dict[str, Message] = {
         "who wrote the answers or when. Exercises are graded by a program on new data; lessons and questions are what "
         "the "
         "learner reported.",
-        zh="这是什么：regard 在学习者自己的电脑上写出的记录。它没有签名，不能证明答案是谁写的、何时写的。"
+        zh="这是什么：regard 在学习者自己的电脑上生成的记录。它没有签名，不能证明答案是谁写的、何时写的。"
         "练习由程序用新的数据批改；课文和问题由学习者自己记录。",
     ),
     "certificate-again": Message(
@@ -144,7 +144,7 @@ MESSAGES: dict[str, Message] = {
     "certificate-one": Message(
         en="One exercise alone: regard learn start ID shows its task, and regard learn check ID FILE grades any "
         "answer to it.",
-        zh="单独看一道：regard learn start 练习名 显示题目，regard learn check 练习名 文件 批改任何一份答案。",
+        zh="单独一道练习：regard learn start 练习名 显示题目，regard learn check 练习名 文件 批改任何一份答案。",
     ),
     "certificate-made": Message(en="Written by regard {regard} on {day}", zh="由 regard {regard} 写于 {day}"),
 }

@@ -94,7 +94,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "import-newer": Message(
         en="{path} was written by a newer regard; update regard here, then import it",
-        zh="{path} 由更新版本的 regard 写出；请先更新这里的 regard 再导入",
+        zh="{path} 由较新版本的 regard 生成；请先更新这里的 regard 再导入",
     ),
     "import-damaged": Message(
         en="{path} is damaged ({where}) and was not imported; export it again on the other computer",

@@ -100,7 +100,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-model-note": Message(
         en="Each tile is a head, each row a layer. Open one to see where it looks.",
-        zh="每个小图是一个头，每行是一层。点开看它看向哪里。",
+        zh="每个小图是一个头，每行是一层。点开可看到它关注哪里。",
     ),
     "explorer-show": Message(en="Show", zh="显示"),
     "explorer-show-maps": Message(en="small maps", zh="缩略图"),

@@ -156,7 +156,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-largest": Message(en="Largest differences", zh="差别最大的地方"),
     "explorer-compare-sizes": Message(
         en="These two maps have different sizes, so they are shown side by side and not subtracted.",
-        zh="两张图的大小不同，因此只并排显示，不作差。",
+        zh="两张图的大小不同，因此只并排显示，不计算差值。",
     ),
     # --- generation ---
     "explorer-effect-measuring": Message(
@@ -201,10 +201,6 @@ MESSAGES: dict[str, Message] = {
     "explorer-image-patch-gives": Message(
         en="The patch in row {row}, column {col} gives {share} % of its attention to the picture.",
         zh="第 {row} 行第 {col} 列的图块把 {share}% 的注意力给了图像。",
-    ),
-    "explorer-image-sinks": Message(
-        en="{share} % are on sinks (×: {count} patches that nearly every query attends to).",
-        zh="其中 {share}% 落在注意力汇上（×：{count} 个几乎所有查询都关注的图块）。",
     ),
     "explorer-image-patch": Message(
         en="Words that look at row {row}, column {col} of the picture", zh="看图像第 {row} 行第 {col} 列的词"

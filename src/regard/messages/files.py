@@ -61,7 +61,7 @@ MESSAGES: dict[str, Message] = {
     "trace-newer": Message(
         en="{path} was written by a newer regard (trace version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
-        zh="{path} 由更新版本的 regard 写成（Trace 版本 {found}；当前版本最高支持 {known}）："
+        zh="{path} 由较新版本的 regard 生成（Trace 版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
     "trace-garbled": Message(
@@ -285,7 +285,7 @@ MESSAGES: dict[str, Message] = {
     "model-newer": Message(
         en="{path} was written by a newer regard (model version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
-        zh="{path} 由更新版本的 regard 写成（模型版本 {found}；当前版本最高支持 {known}）："
+        zh="{path} 由较新版本的 regard 生成（模型版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
     "model-config": Message(

@@ -330,7 +330,7 @@ MESSAGES: dict[str, Message] = {
     "help-chat-most": Message(en="the most tokens of an answer; by default 512", zh="回答的最大词元数；默认为 512"),
     "help-convert": Message(
         en="Write a model in Hugging Face's layout: config.json, safetensors and its tokenizer.",
-        zh="把模型写成 Hugging Face 的格式：config.json、safetensors 和分词器。",
+        zh="把模型转换成 Hugging Face 的格式：config.json、safetensors 和分词器。",
     ),
     "help-convert-examples": Message(
         en="Examples:\n  regard convert model.gguf FOLDER\n  regard convert runs/zh/model FOLDER --family marian",
@@ -341,17 +341,17 @@ MESSAGES: dict[str, Message] = {
     "metavar-family": Message(en="FAMILY", zh="家族"),
     "help-convert-source": Message(
         en="a GGUF file, a folder of the hub, or a folder that regard wrote",
-        zh="GGUF 文件、hub 格式的文件夹，或 regard 写出的文件夹",
+        zh="GGUF 文件、hub 格式的文件夹，或 regard 保存的文件夹",
     ),
     "help-convert-folder": Message(en="the new folder", zh="新文件夹"),
     "help-family": Message(
         en="for a folder that regard wrote, the model_type to write; by default the first that describes the model",
-        zh="来源是 regard 写出的文件夹时，要写成的 model_type；默认为第一个能描述该模型的",
+        zh="来源是 regard 保存的文件夹时，目标的 model_type；默认为第一个能描述该模型的",
     ),
     "converted": Message(en="{folder}: a model of type {family}", zh="{folder}：{family} 类型的模型"),
     "help-pull": Message(
         en="Download a model from Hugging Face's hub into its usual cache; an interrupted download continues.",
-        zh="从 Hugging Face 下载模型到它通常的缓存；中断后可继续。",
+        zh="从 Hugging Face 下载模型，存入它的默认缓存；中断后可继续。",
     ),
     "help-pull-examples": Message(
         en="Examples:\n"

@@ -110,7 +110,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "convert-no-family": Message(
         en="{path} cannot be written as any of Hugging Face's families ({names}): for example, {reason}",
-        zh="{path} 不能写成 Hugging Face 的任何一个模型家族（{names}）；例如：{reason}",
+        zh="{path} 无法保存为 Hugging Face 的任何一个模型家族（{names}）；例如：{reason}",
     ),
     "chat-messages": Message(
         en="messages must be a list of objects, each with a role, such as user, and a content; found {found}",
@@ -353,8 +353,8 @@ MESSAGES: dict[str, Message] = {
     "prefill-ragged": Message(
         en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "
         "{length} columns: give prompts of one length, or begin again",
-        zh="长短不一的提示（{shortest} 到 {longest} 个 id）需要全新的解码，而这次解码已读了 {length} 列："
-        "请给长度相同的提示，或重新 begin",
+        zh="长短不一的提示（{shortest} 到 {longest} 个 id）要从头开始解码，而这次解码已读了 {length} 列："
+        "请给长度相同的提示，或重新调用 begin",
     ),
     # --- sampling ---
     "pick-kind": Message(

@@ -393,7 +393,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "progress-newer": Message(
         en="{path} was written by a newer regard and is kept as {aside}; {then}",
-        zh="{path} 由更新版本的 regard 写入，已改名为 {aside} 保留；{then}",
+        zh="{path} 由较新版本的 regard 写入，已改名为 {aside} 保留；{then}",
     ),
     "progress-then-backup": Message(en="continuing from the backup", zh="从备份继续"),
     "progress-then-anew": Message(en="there is no backup, so progress starts from zero", zh="没有备份，进度从零开始"),

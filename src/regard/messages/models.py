@@ -171,7 +171,7 @@ MESSAGES: dict[str, Message] = {
         en="{length} columns are more than the maximum of this decoding, {max_len}; read or generate fewer, or "
         "call begin with a larger max_len if the model allows it",
         zh="{length} 列超出了本次解码的上限 {max_len} 列；请减少读入或生成的词元，"
-        "或在模型允许时用更大的 max_len 重新 begin",
+        "或在模型允许时用更大的 max_len 重新调用 begin",
     ),
     "decoding-training": Message(
         en="the model is in training mode, where dropout makes every result different; call model.eval() first",
@@ -226,7 +226,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "cache-dtype": Message(
         en="the cache has dtype {there} and the new input {found}; call begin again after changing dtype or autocast",
-        zh="缓存的 dtype 是 {there}，新输入的是 {found}；改变 dtype 或 autocast 之后请重新 begin",
+        zh="缓存的 dtype 是 {there}，新输入的是 {found}；改变 dtype 或 autocast 之后请重新调用 begin",
     ),
     "compile-looking": Message(
         en="a compiled step does not call Python, so attention cannot be recorded: leave out compile=True or attend=",

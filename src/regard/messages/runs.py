@@ -25,7 +25,7 @@ MESSAGES: dict[str, Message] = {
     "checkpoint-newer": Message(
         en="{path} was written by a newer regard (checkpoint version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
-        zh="{path} 由更新版本的 regard 写成（检查点版本 {found}；当前版本最高支持 {known}）："
+        zh="{path} 由较新版本的 regard 生成（检查点版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
     "checkpoint-step": Message(

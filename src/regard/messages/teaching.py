@@ -24,7 +24,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "own-lacks": Message(
         en="{path} lacks {what}; compare with a folder of regard learn new",
-        zh="{path} 缺少 {what}；可以与 regard learn new 写出的文件夹对照",
+        zh="{path} 缺少 {what}；可以与 regard learn new 创建的文件夹对照",
     ),
     "own-choice": Message(
         en="{path}: {name} must be one of {known}; found {found!r}",
@@ -34,7 +34,7 @@ MESSAGES: dict[str, Message] = {
     # --- new ---
     "help-learn-new": Message(
         en="For teachers: write the folder of an exercise of your own, a worked example to change.",
-        zh="教师：写出自己的练习的文件夹，里面是一个可以直接运行的例子，供修改。",
+        zh="教师：创建自编练习的文件夹，其中是一个可以直接运行的例子，供修改。",
     ),
     "help-learn-new-examples": Message(
         en="Examples:\n"
@@ -43,7 +43,7 @@ MESSAGES: dict[str, Message] = {
         "  regard learn start ./mean-pooling          as a learner sees it\n"
         "  regard learn check ./mean-pooling mean-pooling.py",
         zh="例子：\n"
-        "  regard learn new mean-pooling              写出文件夹 mean-pooling\n"
+        "  regard learn new mean-pooling              创建文件夹 mean-pooling\n"
         "  regard learn verify ./mean-pooling         练习是否有效，诊断是否正确\n"
         "  regard learn start ./mean-pooling          学生看到的题目\n"
         "  regard learn check ./mean-pooling mean-pooling.py",
@@ -54,7 +54,7 @@ MESSAGES: dict[str, Message] = {
         zh="练习的名字，也是文件夹的名字：小写字母、数字、连字符",
     ),
     "help-new-dir": Message(
-        en="where to write the folder; default: the current folder", zh="文件夹写在哪里；默认为当前文件夹"
+        en="where to write the folder; default: the current folder", zh="在哪里创建文件夹；默认为当前文件夹"
     ),
     "new-which": Message(
         en="which name? For example: regard learn new mean-pooling",
@@ -70,7 +70,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "new-written": Message(
         en="Wrote {path}, a worked example (mean pooling). Change these files:",
-        zh="已写出 {path}，内容是一个完整的例子（平均池化）。请修改这些文件：",
+        zh="已创建 {path}，内容是一个完整的例子（平均池化）。请修改这些文件：",
     ),
     "new-then": Message(
         en="After every change: regard learn verify {folder}", zh="每次修改之后运行：regard learn verify {folder}"
@@ -78,7 +78,7 @@ MESSAGES: dict[str, Message] = {
     # --- verify ---
     "help-learn-verify": Message(
         en="For teachers: verify an exercise of your own: solution, initial file, each known mistake, texts.",
-        zh="教师：验证自己的练习：参考答案、初始文件、每种已知错误和文字。",
+        zh="教师：验证自编的练习：参考答案、初始文件、每种已知错误和文字。",
     ),
     "help-learn-verify-examples": Message(
         en="The programs of the folder run: grader.py in this process, answers in the\n"
@@ -117,7 +117,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "verify-right": Message(en="right/{name} passes", zh="right/{name} 通过"),
     "verify-sheet-empty": Message(en="the empty sheet fails", zh="空白的答题纸不通过"),
-    "verify-sheet-right": Message(en="a sheet with the right answers passes", zh="填对的答题纸通过"),
+    "verify-sheet-right": Message(en="a sheet with the right answers passes", zh="全部填对的答题纸通过"),
     "verify-passes": Message(
         en="it passes with seed {seed}; add a call to grader.py that shows the difference",
         zh="种子为 {seed} 时它通过了；请在 grader.py 里加一次能看出差别的调用",
@@ -165,7 +165,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-grade-id": Message(
         en="the name of the exercise, or the folder of your own one (./mean-pooling)",
-        zh="练习的名字，或自己的练习的文件夹（./mean-pooling）",
+        zh="练习的名字，或自编练习的文件夹（./mean-pooling）",
     ),
     "help-grade-folder": Message(
         en="the folder of the answers: its files, and files named like the exercise in folders below",

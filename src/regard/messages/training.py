@@ -27,7 +27,7 @@ MESSAGES: dict[str, Message] = {
     "help-evaluate-model": Message(
         en="translator, poet, the folder that regard train --out wrote, or one with config.json, model.safetensors and "
         "tokenizer.json",
-        zh="translator（翻译）、poet（写诗）、regard train --out 写出的文件夹，"
+        zh="translator（翻译）、poet（写诗）、regard train --out 生成的文件夹，"
         "或含有 config.json、model.safetensors 和 tokenizer.json 的文件夹",
     ),
     "help-evaluate-data": Message(
@@ -66,7 +66,7 @@ MESSAGES: dict[str, Message] = {
     "evaluate-no-model": Message(
         en="which model? Give the folder that regard train --out wrote, for example: "
         "regard evaluate runs/de --data multi30k",
-        zh="要评测哪个模型？请给出 regard train --out 写出的文件夹，例如：regard evaluate runs/de --data multi30k",
+        zh="要评测哪个模型？请给出 regard train --out 生成的文件夹，例如：regard evaluate runs/de --data multi30k",
     ),
     "evaluate-no-data": Message(
         en="on which text? Give --data, the folder with the recipe's data or a file of your own",
@@ -228,7 +228,7 @@ MESSAGES: dict[str, Message] = {
     "metavar-runs": Message(en="RUN ...", zh="训练 ..."),
     "help-plot-runs": Message(
         en="the folders that regard train --out wrote; several are drawn in one picture",
-        zh="regard train --out 写出的文件夹；给多个则画在同一幅图里",
+        zh="regard train --out 生成的文件夹；给多个则画在同一幅图里",
     ),
     "help-metric": Message(
         en="what to plot, by its name in metrics.jsonl (loss, valid_loss, lr, norm, ...); "
@@ -241,11 +241,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "plot-no-runs": Message(
         en="which run? Give the folder that regard train --out wrote, for example: regard plot runs/copy",
-        zh="要画哪次训练？请给出 regard train --out 写出的文件夹，例如：regard plot runs/copy",
+        zh="要画哪次训练？请给出 regard train --out 生成的文件夹，例如：regard plot runs/copy",
     ),
     "curves-no-run": Message(
         en="there is no folder {path}; give the one that regard train --out wrote",
-        zh="文件夹 {path} 不存在；请给出 regard train --out 写出的文件夹",
+        zh="文件夹 {path} 不存在；请给出 regard train --out 生成的文件夹",
     ),
     "curves-no-metrics": Message(
         en="there is no {path}: this folder holds no run, or one that has not finished its first step",
@@ -292,7 +292,7 @@ MESSAGES: dict[str, Message] = {
     "metavar-speed": Message(en="FPS", zh="帧数"),
     "help-film-run": Message(
         en="the folder that regard train --film --out wrote",
-        zh="regard train --film --out 写出的文件夹",
+        zh="regard train --film --out 生成的文件夹",
     ),
     "help-film-layer": Message(
         en="the layer: its name, the end of its name, or its number; default: that of the head that changes most",
@@ -312,7 +312,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "film-no-run": Message(
         en="which run? Give the folder that regard train --film --out wrote, for example: regard film runs/reverse",
-        zh="要看哪次训练？请给出 regard train --film --out 写出的文件夹，例如：regard film runs/reverse",
+        zh="要看哪次训练？请给出 regard train --film --out 生成的文件夹，例如：regard film runs/reverse",
     ),
     "film-none": Message(
         en="there is no film in {path}: train with --film, and with another --out if that run has finished",

@@ -1,4 +1,4 @@
-"""Messages about the arguments of `deep_learning`, and about masks, weights and records."""
+"""Error messages of the tutorial package `deep_learning`, and those about masks, weights and records."""
 
 from regard.messages import Message
 

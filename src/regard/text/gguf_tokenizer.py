@@ -1,4 +1,4 @@
-"""The tokenizer of a GGUF file: its metadata as the content of a tokenizer.json.
+"""The Tokenizer of a GGUF file, built from its metadata: converted to the content of a tokenizer.json.
 
 Four models: byte-level BPE ("gpt2"), SentencePiece's BPE ("llama"), WordPiece ("bert") and Unigram ("t5"). A byte-level
 one also names how text is split; a name that is not known here is refused, since the ids would differ silently.

@@ -105,11 +105,14 @@ def test_reading_the_trace_computes() -> None:
 
 @pytest.mark.usefixtures("deferred")
 def test_calls_that_repeat_another_are_recorded_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    added = []
+    added: list[str] = []
     original = Watcher._add
-    monkeypatch.setattr(
-        Watcher, "_add", lambda self, call, place: added.append(place.name) or original(self, call, place)
-    )
+
+    def add(self: Watcher, call: Any, place: Any) -> None:
+        added.append(place.name)
+        original(self, call, place)
+
+    monkeypatch.setattr(Watcher, "_add", add)
     net = model()
     with torch.no_grad(), regard.watch(net) as trace:
         net(X)

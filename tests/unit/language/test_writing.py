@@ -107,7 +107,7 @@ def test_length_limits(poet: LanguageModel) -> None:
         {"top_k": 0},
         {"top_p": 2.0},
         {"seed": -1},
-        {"max_new": 0},
+        {"max_new_tokens": 0},
         {"prompt": 5},
     ],
 )

@@ -67,14 +67,15 @@ def inner() -> RustTokenizer:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_text_and_ids_are_those_of_transformers(name: str) -> None:
-    theirs = PreTrainedTokenizerFast(tokenizer_object=inner(), bos_token="<s>", eos_token="</s>")
+    theirs: Any = PreTrainedTokenizerFast(tokenizer_object=inner(), bos_token="<s>", eos_token="</s>")
     ours = Tokenizer(inner())
     for messages in TALKS:
         options: dict[str, Any] = {"chat_template": TEMPLATES[name], "add_generation_prompt": True}
         expected = theirs.apply_chat_template(messages, tokenize=False, **options)
         text = render(TEMPLATES[name], messages, {"bos_token": "<s>", "eos_token": "</s>"}, PATH)
         assert text == expected
-        ids = theirs.apply_chat_template(messages, return_dict=True, **options)["input_ids"]
+        encoded: Any = theirs.apply_chat_template(messages, return_dict=True, **options)
+        ids = encoded["input_ids"]
         assert ours.encode_template(text, SEPARATOR) == list(ids)
 
 

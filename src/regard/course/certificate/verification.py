@@ -1,4 +1,4 @@
-"""Runs the answers of a certificate again, in the sandbox of the check, one by one."""
+"""`verify`: grades the answers of a certificate again, each in the sandbox, and gives the outcome of each item."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The parts of a drawing: matrices, flow charts, curves, bars, and links between words.
+"""Drawing and its parts, as data to be drawn: Matrix, Flow, Curves, Bars, and Links between words.
 
 A drawing is data: `svg` and `terminal` draw the same one, in either language. Independent of lessons and of files.
 """

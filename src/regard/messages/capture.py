@@ -277,9 +277,9 @@ MESSAGES: dict[str, Message] = {
     ),
     "gather-split": Message(
         en='gather cannot tell what the processes divide; choose split="samples" (DDP, FSDP), split="heads" (tensor '
-        'parallel) or split="keys" (context parallel), the same in every process',
+        'parallel) or split="keys" (same queries), the same in every process',
         zh='gather 无法判断各进程划分的是什么；请指定 split="samples"（DDP、FSDP）、split="heads"（张量并行）或 '
-        'split="keys"（上下文并行），所有进程一致',
+        'split="keys"（查询相同），所有进程一致',
     ),
     "gather-arguments": Message(
         en="every process must call gather with the same split and map; found {found}",

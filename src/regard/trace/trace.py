@@ -201,7 +201,7 @@ class Trace:
 
         group   the process group of torch.distributed; None for all processes
         split   what they divide: "samples" (DDP, FSDP), "heads" (tensor parallel), or "keys" of the same queries, each
-                with its own softmax (context parallel). None: what `watch` found in the model
+                with its own softmax. None: what `watch` found in the model
         map     with "keys", the largest number of bins of the map, which is computed anew
 
         Every process calls it and gets the whole, with NumPy arrays. Samples and heads must have one length. Of keys,

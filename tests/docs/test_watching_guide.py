@@ -184,6 +184,7 @@ ANSWERS = [
     "edit-head-range",
     "edit-edge-missed",
     "monitor-log",
+    "gather-alone",
     "effect-training",
     "trace-unreadable",
 ]

@@ -91,6 +91,7 @@ DEFERRED_IMPORTS = {
     ("regard.trace.trace", "regard.views.plots"),
     ("regard.trace.trace", "regard.views.explorer.page"),
     ("regard.trace.trace", "regard.views.explorer.notebook"),
+    ("regard.trace.trace", "regard.capture.gathering"),
     ("regard.trace.trace", "regard.capture.relevance"),
     ("regard.trace.trace", "regard.views.image_attention"),
     ("regard.trace.comparison", "regard.views.tables"),

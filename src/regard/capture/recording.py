@@ -277,6 +277,9 @@ def _weight(module: nn.Module | None, width: int) -> Tensor | None:
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or not weight.is_floating_point():
         return None
+    inner = 1 if isinstance(module, nn.Linear) else 0
+    if weight.shape[inner] != width and hasattr(weight, "to_local"):  # tensor parallel: the heads of this process
+        weight = weight.to_local()
     if isinstance(module, nn.Linear):
         weight = weight.T
     elif type(module).__name__ != "Conv1D":  # Hugging Face's GPT-2 stores the transpose

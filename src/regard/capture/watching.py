@@ -18,6 +18,7 @@ from regard.capture.budget import Budget, FourSizes
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.gathering import split_of
 from regard.capture.image_tracking import ImageTracker
 from regard.capture.kernel_capture import KernelCapture
 from regard.capture.layer_choice import ChosenLayers
@@ -166,6 +167,7 @@ class Watcher:
         self._speller = TokenSpeller(tokenizer)
         self.images = ImageTracker(model, self.names, images, tokenizer)
         modules = [place.module for place in self.names.places]
+        self.trace.split = split_of(model, chosen)
         self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), modules)
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None

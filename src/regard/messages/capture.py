@@ -269,4 +269,62 @@ MESSAGES: dict[str, Message] = {
         en="none of the requested layers computed attention; these did: {names}",
         zh="指定的层都没有计算注意力；计算过的有：{names}",
     ),
+    # --- gather ---
+    "gather-alone": Message(
+        en="gather needs the process group of a distributed run: start it with torchrun and call "
+        "torch.distributed.init_process_group() first",
+        zh="gather 需要分布式运行的进程组：请用 torchrun 启动，并先调用 torch.distributed.init_process_group()",
+    ),
+    "gather-split": Message(
+        en='gather cannot tell what the processes divide; choose split="samples" (DDP, FSDP), split="heads" (tensor '
+        'parallel) or split="keys" (same queries), the same in every process',
+        zh='gather 无法判断各进程划分的是什么；请指定 split="samples"（DDP、FSDP）、split="heads"（张量并行）或 '
+        'split="keys"（查询相同），所有进程一致',
+    ),
+    "gather-arguments": Message(
+        en="every process must call gather with the same split and map; found {found}",
+        zh="所有进程调用 gather 时，split 和 map 必须相同；现在是 {found}",
+    ),
+    "gather-names": Message(
+        en="process {rank} recorded {count} calls and process 0 {wanted}; the first difference is {name} against "
+        "{other}; watch the same layers and the same number of forwards in every process",
+        zh="进程 {rank} 记录了 {count} 次调用，进程 0 记录了 {wanted} 次；第一处不同是 {name} 与 {other}；"
+        "请让每个进程观察相同的层、运行相同次数的前向",
+    ),
+    "gather-sizes": Message(
+        en='the parts of {name} do not fit together for split="{split}": {shapes}; pad the texts of all processes to '
+        "one length, use the same See, or choose another split",
+        zh='{name} 的各部分无法按 split="{split}" 合并：{shapes}；请把所有进程的文本填充到同一长度、使用相同的 See，'
+        "或改用别的 split",
+    ),
+    "gather-queries": Message(
+        en='the parts of {name} have different queries, so split="{split}" is not what the processes divide; with '
+        'different texts it is split="samples"; queries divided among processes cannot be gathered',
+        zh='{name} 的各部分查询不同，可见各进程划分的不是 split="{split}"；文本不同时应为 split="samples"；划分到各进程'
+        "的查询无法合并",
+    ),
+    "gather-lse": Message(
+        en="{name} has no LSE, which tells how much each part of the keys weighs; watch with See(lse=True)",
+        zh="{name} 没有 LSE，无法得知各部分键所占的比重；观察时请使用 See(lse=True)",
+    ),
+    "gather-rest": Message(
+        en="the rows of {name} do not sum to 1 (a learned sink, or weights changed after the softmax), so its parts of "
+        "the keys cannot be merged",
+        zh="{name} 的各行之和不为 1（有可学习的汇，或 softmax 之后权重被改动），因此各部分键无法合并",
+    ),
+    "gather-weights": Message(
+        en="{fields} of {name} sum over queries, and each query has its own share in every part of the keys; watch "
+        "with See(qk=True), or do not request them",
+        zh="{name} 的 {fields} 是对查询求和得到的，而每个查询在各部分键中所占的份额不同；观察时请使用 "
+        "See(qk=True)，或不要请求这些统计量",
+    ),
+    "gather-failed": Message(
+        en="process {rank} could not send its part of the trace; its own error tells why",
+        zh="进程 {rank} 未能发送它的那部分 Trace；原因见该进程自己的错误信息",
+    ),
+    "gather-lost": Message(
+        en="process {rank} of {world} lost the connection to the others while it gathered the trace: {reason}; the "
+        "trace of each process is unchanged",
+        zh="共 {world} 个进程，进程 {rank} 在合并 Trace 时与其他进程失去了连接：{reason}；各进程自己的 Trace 没有变化",
+    ),
 }

@@ -27,9 +27,13 @@ _KINDS = "fiub"
 
 
 class Packer:
-    """Packs the arrays of one file; leaves an array unpacked where a reader would refuse the unpacked size."""
+    """Packs the arrays of one file; leaves an array unpacked where a reader would refuse the unpacked size.
 
-    def __init__(self) -> None:
+    packs   False leaves every array as it is, for a trace that is sent and not stored
+    """
+
+    def __init__(self, packs: bool = True) -> None:
+        self._packs = packs
         self._unpacked = self._stored = 0
 
     def pack(self, array: np.ndarray, *, rounded: bool = False) -> tuple[np.ndarray, dict[str, Any] | None]:
@@ -38,7 +42,7 @@ class Packer:
         rounded     whether weights may be written in 16 bits
         """
         plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        if plain.nbytes < PACK_FROM or plain.dtype.kind not in _KINDS:
+        if not self._packs or plain.nbytes < PACK_FROM or plain.dtype.kind not in _KINDS:
             return array, None
         in_16_bits = rounded and are_weights(plain)
         packed = zlib.compress(_by_bytes(codes_of(plain) if in_16_bits else plain), LEVEL)

@@ -13,6 +13,8 @@ Everything that is read is validated: an invalid file raises a FileError here, a
 
 import json
 import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,23 +59,54 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    tensors: dict[str, np.ndarray] = {}
-    tokens = TokenTable()
-    packer, pixels = Packer(), PixelTable()
-    records = [_json_entry(record, f"{i}.", tensors, tokens, qk, packer, pixels) for i, record in enumerate(trace)]
-    about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
-    about |= {} if trace.texts is None else {"texts": list(trace.texts)}
-    about |= {} if trace.opening is None else {"opening": list(trace.opening)}
-    about |= written_entry(trace)
+    plain, metadata = _content(trace, [qk] * len(trace), Packer())
     target = Path(path)
     extension_of(target, TRACE)
     check_target(target)
-    plain = {name: _plain(array) for name, array in tensors.items()}
-    metadata = {KEY: _json(about)}
     need = len(metadata[KEY]) + sum(array.nbytes for array in plain.values())
     write_atomically(
         target, lambda temporary: save_file(plain, temporary, metadata), SafetensorError, need=need, into_streams=True
     )
+
+
+def trace_bytes(trace: "Trace") -> bytes:
+    """The content of a trace file, nothing rounded, with the exact weights of every record that has them.
+
+    They are left out where they can only be stored as more than 2²⁴ weights, as for decoding steps of a long text.
+    """
+    from safetensors.numpy import save as serialised
+
+    return serialised(*_content(trace, [_is_storable(record) for record in trace], Packer(packs=False)))
+
+
+def _is_storable(record: Record) -> bool:
+    """Whether a file can hold the exact weights of a record."""
+    if record.exact is None or record.map_is_exact or isinstance(record.exact, WeightsFromQK | WeightsArray):
+        return record.has_weights
+    return prod(record.shape) <= CHECK_MEMORY_FROM
+
+
+def trace_from_bytes(content: bytes, source: str) -> "Trace":
+    """The Trace of `trace_bytes`; errors name the `source`."""
+    from safetensors.numpy import load
+
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return _trace_in(Path(source), InMemory(load(content)), header.get("__metadata__"), len(content))
+
+
+def _content(trace: "Trace", kept: Sequence[bool], packer: Packer) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors and the metadata of a file. `kept`: for each record, whether it brings exact weights."""
+    tensors: dict[str, np.ndarray] = {}
+    tokens, pixels = TokenTable(), PixelTable()
+    records = [
+        _json_entry(record, f"{i}.", tensors, tokens, qk, packer, pixels)
+        for i, (record, qk) in enumerate(zip(trace, kept, strict=True))
+    ]
+    about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
+    about |= {} if trace.texts is None else {"texts": list(trace.texts)}
+    about |= {} if trace.opening is None else {"opening": list(trace.opening)}
+    about |= written_entry(trace)
+    return {name: _plain(array) for name, array in tensors.items()}, {KEY: _json(about)}
 
 
 def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "Trace":
@@ -83,29 +116,60 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
     """
     from safetensors import SafetensorError, safe_open
 
-    from regard.trace.trace import Trace
-
     source = Path(path)
     check_file(source, most=UNLIMITED, within=within)
     try:
         _check_header(source)
         with safe_open(source, framework="np") as file:
-            about = _about(source, file.metadata())
-            tensors = Tensors(source, file, source.stat().st_size)
-            rows = tensors.tokens(about.get("tokens"))
-            found = about.get("records")
-            if not isinstance(found, list):
-                raise tensors.garbled("records")
-            records = [record_in(tensors, i, entry, rows) for i, entry in enumerate(found)]
-            tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
-            trace = Trace(records)
-            trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
-            trace.candidates, trace.beams = candidates_in(tensors, about), beams_in(tensors, about)
-            return trace
+            return _trace_in(source, file, file.metadata(), source.stat().st_size)
     except (OSError, SafetensorError, OverflowError, MemoryError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
     except RecursionError as error:  # a mask nested a thousand levels deep is invalid
         raise FileError("trace-garbled", path=str(source), place="records") from error
+
+
+def _trace_in(source: Path, file: Any, metadata: dict[str, str] | None, size: int) -> "Trace":
+    """The Trace in an open file."""
+    from regard.trace.trace import Trace
+
+    about = _about(source, metadata)
+    tensors = Tensors(source, file, size)
+    rows = tensors.tokens(about.get("tokens"))
+    found = about.get("records")
+    if not isinstance(found, list):
+        raise tensors.garbled("records")
+    records = [record_in(tensors, i, entry, rows) for i, entry in enumerate(found)]
+    tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
+    trace = Trace(records)
+    trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
+    trace.candidates, trace.beams = candidates_in(tensors, about), beams_in(tensors, about)
+    return trace
+
+
+class InMemory:
+    """Tensors in memory, read as `safe_open` reads those of a file."""
+
+    def __init__(self, tensors: dict[str, np.ndarray]) -> None:
+        self._tensors = tensors
+
+    def keys(self) -> Iterable[str]:
+        return self._tensors.keys()
+
+    def get_tensor(self, name: str) -> np.ndarray:
+        return self._tensors[name]
+
+    def get_slice(self, name: str) -> "InMemorySlice":
+        return InMemorySlice(self._tensors[name])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemorySlice:
+    """One tensor, of which the shape is asked."""
+
+    array: np.ndarray
+
+    def get_shape(self) -> list[int]:
+        return list(self.array.shape)
 
 
 def _check_header(path: Path) -> None:

@@ -5,7 +5,7 @@ a sample are those of its ancestors. The records hold which call continues which
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from regard.arrays import Array, concatenated, convert_like, to_numpy
-from regard.axes import bin_width
+from regard.axes import Shape, bin_width
 from regard.errors import ArgumentError
 from regard.exact_weights import ExactWeights
 from regard.images import RecordImage, Side
@@ -221,24 +221,7 @@ class StitchedWeights(ExactWeights):
             for one in STATISTICS
             if one.merge == "weights" and all(getattr(piece.record, one.name) is not None for piece in self.pieces)
         } - {"map"}
-        if not (bins or wanted) or not self.T:
-            return {}
-        high, wide = bin_width(self.T, bins or self.T), bin_width(self.S, bins or self.S)
-        step = max(1, WEIGHTS_AT_ONCE // max(1, B * H * self.S * high)) * high
-        maps, received, sink, counts = [], np.zeros((B, H, self.S)), np.zeros((B, H)), np.zeros((B, H), int)
-        like, keys = None, None if padding is None else padding.first_keys()
-        keys = np.zeros(B, int) if keys is None else keys
-        for at in range(0, self.T, step):
-            like = self.block(slice(at, min(self.T, at + step)), slice(0, self.S))
-            block = to_numpy(like)
-            not_masked = block.any(-1)
-            maps.append(pool(block, not_masked.astype(int), high, wide)[0])
-            received += block.sum(-2)
-            sink += block[np.arange(B), :, :, keys].sum(-1) if self.S else 0
-            counts += not_masked.sum(-1)
-        found = {"map": np.concatenate(maps, -2), "received": received, "sink": sink / np.maximum(counts, 1)}
-        wanted |= {"map"} if bins else set()  # also where the calls have no maps
-        return {name: convert_like(x.astype(maps[0].dtype), like) for name, x in found.items() if name in wanted}
+        return statistics_from_weights(self, (B, H, self.T, self.S), wanted, bins, padding)
 
     def _concatenated_rows(self, parts: list[Any], empty: float) -> Array:
         both = zip(self.pieces, parts, strict=True)
@@ -296,6 +279,31 @@ class StitchedWeights(ExactWeights):
         if keys is None or len(keys[0]) != self.S or min(rows) < 0:
             return None
         return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
+
+
+def statistics_from_weights(
+    exact: ExactWeights, shape: Shape, wanted: Set[str], bins: int | None, padding: Padding | None
+) -> dict[str, Any]:
+    """A map of at most `bins` bins, and of "received" and "sink" those that are wanted, in one pass over the rows."""
+    B, H, T, S = shape
+    if not (bins or wanted) or not T:
+        return {}
+    high, wide = bin_width(T, bins or T), bin_width(S, bins or S)
+    step = max(1, WEIGHTS_AT_ONCE // max(1, B * H * S * high)) * high
+    maps, received, sink, counts = [], np.zeros((B, H, S)), np.zeros((B, H)), np.zeros((B, H), int)
+    like, keys = None, None if padding is None else padding.first_keys()
+    keys = np.zeros(B, int) if keys is None else to_numpy(keys)
+    for at in range(0, T, step):
+        like = exact.block(slice(at, min(T, at + step)), slice(0, S))
+        block = to_numpy(like)
+        not_masked = block.any(-1)
+        maps.append(pool(block, not_masked.astype(int), high, wide)[0])
+        received += block.sum(-2)
+        sink += block[np.arange(B), :, :, keys].sum(-1) if S else 0
+        counts += not_masked.sum(-1)
+    found = {"map": np.concatenate(maps, -2), "received": received, "sink": sink / np.maximum(counts, 1)}
+    names = {*wanted, *(["map"] if bins else [])}  # also where the calls have no maps
+    return {name: convert_like(x.astype(maps[0].dtype), like) for name, x in found.items() if name in names}
 
 
 def _text(piece: Piece, known: Array | None, axis: int) -> np.ndarray:

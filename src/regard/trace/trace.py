@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from regard.trace.comparison import Comparison
+    from regard.trace.gathering import Split
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
@@ -61,6 +62,8 @@ class Trace:
         """The texts that beam search found, best first, as tokens with their scores, where known."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
         """Converts ids to tokens, where a tokenizer is known; not saved in files."""
+        self.split: Split | None = None
+        """What the processes of a distributed run divide, where `watch` knows it; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
@@ -176,7 +179,7 @@ class Trace:
         """A Trace of other records with the same texts."""
         part = Trace(records)
         part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
-        part.candidates, part.beams = self.candidates, self.beams
+        part.candidates, part.beams, part.split = self.candidates, self.beams, self.split
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
@@ -192,6 +195,23 @@ class Trace:
 
         map = See(map=map).map  # validates it
         return self._part(stitched_records(self, ids, map, self.spell))
+
+    def gather(self, group: Any = None, split: "Split | None" = None, map: int | None = 256) -> "Trace":
+        """The Trace of the whole model or batch, from the parts that the processes of a distributed run recorded.
+
+        group   the process group of torch.distributed; None for all processes
+        split   what they divide: "samples" (DDP, FSDP), "heads" (tensor parallel), or "keys" of the same queries, each
+                with its own softmax. None: what `watch` found in the model
+        map     with "keys", the largest number of bins of the map, which is computed anew
+
+        Every process calls it and gets the whole, with NumPy arrays. Samples and heads must have one length. Of keys,
+        map, received, sink and distance need exact weights: `See(qk=True)`, or maps that are the weights.
+        """
+        from regard.capture.gathering import gathered
+
+        whole = gathered(self, group, split, map)
+        whole.spell = self.spell
+        return whole
 
     def __repr__(self) -> str:
         if not self._records:

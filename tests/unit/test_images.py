@@ -28,6 +28,7 @@ def trace() -> Trace:
 def test_pixels_of_any_form_are_the_same_picture(given: Any) -> None:
     image = record_image(given, (2, 3))
     assert image.size == (12, 8)
+    assert image.pixels is not None
     found = image.pixels if isinstance(image.pixels, bytes) else png(image.pixels)
     assert found == png(PIXELS)
 

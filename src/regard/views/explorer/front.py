@@ -26,6 +26,9 @@ _TOKEN = re.compile(
 )
 _PATTERN = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
 _BEFORE_PATTERN = re.compile(r"[(,=:\[!&|?{};>+*%<~^-]|return|typeof|case|of|in|")
+OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+BEFORE_BLOCK = (")", "else", "try", "finally", "do")
+"""What stands before a brace that opens a block, not a value."""
 SUPERFLUOUS = {(";", "}"), (",", "}"), (",", "]"), (",", ")")}
 """Signs that may be left out before others."""
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -56,24 +59,59 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
 
 
 def shipped(text: str) -> str:
-    r"""The module without comments and without the spaces that are for its readers. Names stay as they are.
+    r"""The module without comments and without what is for its readers only. Names stay as they are.
 
-    A line break stays where a statement may end without a semicolon.
+    Declarations that follow each other become one, and constants variables: `make check-js` has seen that nothing
+    assigns them. A line break stays where a statement may end without a semicolon.
 
-    >>> shipped('/** One. */\nif (a) {\n  b = /** @type {any} */ (1);\n}\n// Two.\nconst c = `// ${a}`, d = / +/;\n')
-    'if(a){b=(1)}\nconst c=`// ${a}`,d=/ +/;'
+    >>> shipped('/* One */\nif (a) {\n  b = /** @type {any} */ (1);\n}\n// Two.\nconst c = `// ${a}`;\nlet d = / +/;\n')
+    'if(a){b=(1)}let c=`// ${a}`,d=/ +/;'
+    >>> shipped("for (const a of b) c((d) => d * 0.5);")
+    'for(let a of b)c(d=>d*.5);'
     """
     parts = [""]
+    for token, space in _shortened(text):
+        parts += [_space_between(parts[-1], token, space), token]
+    return "".join(parts)
+
+
+def _shortened(text: str) -> list[tuple[str, str]]:
+    """The tokens of a module that are shipped, each with the space before it."""
+    found = [("", "")]
+    brackets: list[tuple[bool, bool]] = []  # for each open one: is it a block, and was it opened by a declaration
+    declares = ends_block = False
     space = ""
     for token, is_space in _tokens(text):
         if is_space:
             space = token
             continue
-        if (parts[-1], token) in SUPERFLUOUS:  # an empty statement, `while (x);`, would be a syntax error then
-            parts.pop()
-        parts += [_space_between(parts[-1], token, space), token]
-        space = ""
-    return "".join(parts)
+        if (found[-1][0], token) in SUPERFLUOUS:  # an empty statement, `while (x);`, would be a syntax error then
+            found.pop()
+        last, is_declaration = found[-1][0], token in ("const", "let")
+        if is_declaration and declares and last == ";":
+            found[-1] = (",", "")
+            space = ""
+            continue
+        if is_declaration or last == ";":
+            declares = is_declaration
+        if (last, token) == ("=", ">") and _is_one_parameter(found[-5:-1]):
+            found[-4:-1] = [(found[-3][0], found[-4][1])]
+        if token == "." and last == "0":
+            space = found.pop()[1]
+        found.append(("let" if is_declaration else token, "" if ends_block else space))
+        space, ends_block = "", False
+        if token in OPENING:
+            brackets.append((token == "{" and last in BEFORE_BLOCK, declares))
+            declares = False
+        elif token in CLOSING:
+            ends_block, declares = brackets.pop()
+    return found
+
+
+def _is_one_parameter(found: list[tuple[str, str]]) -> bool:
+    """Whether four tokens end with a name in brackets, without a word before that could call it."""
+    before, opening, name, closing = (token for token, _ in [("", ""), *found][-4:])
+    return opening == "(" and closing == ")" and _is_word(name[0]) and not _is_word(before[-1:])
 
 
 def _space_between(last: str, token: str, space: str) -> str:
@@ -88,7 +126,7 @@ def _space_between(last: str, token: str, space: str) -> str:
 
 
 def _is_word(sign: str) -> bool:
-    return sign.isalnum() or sign in "_$" or not sign.isascii()
+    return bool(sign) and (sign.isalnum() or sign in "_$" or not sign.isascii())
 
 
 def _tokens(text: str, at: int = 0) -> Iterator[tuple[str, bool]]:

@@ -216,8 +216,8 @@ MESSAGES: dict[str, Message] = {
         zh="注意力不等于解释：权重大，只说明读了什么，不说明答案取决于它。",
     ),
     "explorer-effect-how": Message(
-        en="To test it here, open the trace with its model: trace.widget(model=model).",
-        zh="要在这里检验，请把模型一起打开：trace.widget(model=model)。",
+        en="To test it here, open the trace with its model and its inputs: trace.widget(model, inputs).",
+        zh="要在这里检验，请连同模型和它的输入一起打开：trace.widget(model, inputs)。",
     ),
     "explorer-effect-silence": Message(en="Silence this head", zh="关闭这个头"),
     "explorer-effect-cut": Message(en="Cut {edge}", zh="切断 {edge}"),

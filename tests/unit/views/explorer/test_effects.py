@@ -1,5 +1,6 @@
 """Silencing a head and cutting an edge: the same numbers as `regard.effect`, and as running a LanguageModel again."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from regard.capture import effect, watch
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError
 from regard.language import LanguageModel
+from regard.messages import LANGUAGES, Language, say
 from regard.models import Transformer
 from regard.views.explorer.effects import edit_of, effects_of
 from regard.views.explorer.source import TraceSource
@@ -114,3 +116,20 @@ def test_a_file_with_the_model_shows_the_effect_of_every_head(translator: Langua
         assert record["can"]["effect"] is False
         for head, kl in enumerate(record["measures"]["effect"]):
             assert kl == pytest.approx(source.effect(silence={"layer": layer, "head": head}).about["kl"], rel=1e-3)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("by", ["torch", "numpy"])
+def test_the_advice_on_screen_works(by: str, lang: Language, translator: LanguageModel) -> None:
+    found = re.search(r"trace\.widget\([^)]*\)", say("explorer-effect-how", lang))
+    assert found is not None
+    if by == "numpy":
+        model, inputs = translator, translator.see("I love you")
+        trace = inputs.trace
+    else:
+        model = Transformer(TransformerConfig.gpt2(vocab_size=9, d_model=8, n_heads=2, d_ff=16, n_layers=2)).eval()
+        inputs = torch.tensor([[1, 2, 3, 4]])
+        with watch(model) as trace:
+            model(inputs)
+    widget = eval(found[0], {"trace": trace, "model": model, "inputs": inputs})
+    assert widget.source.effect(silence={"layer": 1, "head": 0}).about["kl"] > 0

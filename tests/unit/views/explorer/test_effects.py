@@ -124,12 +124,13 @@ def test_the_advice_on_screen_works(by: str, lang: Language, translator: Languag
     found = re.search(r"trace\.widget\([^)]*\)", say("explorer-effect-how", lang))
     assert found is not None
     if by == "numpy":
-        model, inputs = translator, translator.see("I love you")
-        trace = inputs.trace
+        seen = translator.see("I love you")
+        names = {"trace": seen.trace, "model": translator, "inputs": seen}
     else:
         model = Transformer(TransformerConfig.gpt2(vocab_size=9, d_model=8, n_heads=2, d_ff=16, n_layers=2)).eval()
         inputs = torch.tensor([[1, 2, 3, 4]])
         with watch(model) as trace:
             model(inputs)
-    widget = eval(found[0], {"trace": trace, "model": model, "inputs": inputs})
+        names = {"trace": trace, "model": model, "inputs": inputs}
+    widget = eval(found[0], names)
     assert widget.source.effect(silence={"layer": 1, "head": 0}).about["kl"] > 0

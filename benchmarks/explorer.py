@@ -26,7 +26,7 @@ from regard.kernels.blocked import rectangle
 from regard.masks import Mask
 from regard.records import Record
 from regard.trace import Trace
-from regard.views.explorer.protocol import answered
+from regard.views.explorer.answers import answered
 from regard.views.explorer.source import TraceSource
 
 TOKENS, HEADS, WIDTH, BINS = 131_072, 12, 64, 256

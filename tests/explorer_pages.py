@@ -25,8 +25,7 @@ from regard.hand_calculation.calculation import calculate
 from regard.hand_calculation.numpy_code import script as numpy_script
 from regard.messages import LANGUAGES
 from regard.views.explorer import front
-from regard.views.explorer.answers import Answer
-from regard.views.explorer.protocol import sentence
+from regard.views.explorer.answers import Answer, sentence
 from regard.views.explorer.source import TraceSource
 
 ENTRY = """

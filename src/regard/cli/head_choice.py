@@ -56,7 +56,7 @@ def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
     That is a head of cross-attention, or of self-attention if there is no cross-attention. Raises ArgumentError with
     the available choices.
     """
-    from regard.views.opening_head import opening_head
+    from regard.views.caption import opening_head
 
     if options == HeadOptions() and len(trace):
         at, head = opening_head(trace, list(trace))

@@ -9,7 +9,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from regard.messages import catalogue, say
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 WIDEST = 96
 # Options of every command; `entry` removes them before a command is chosen.

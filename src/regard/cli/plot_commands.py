@@ -41,14 +41,14 @@ def plot(
     with_names = zip(run_names(runs), runs, strict=True)
     curves = [one for name, run in with_names for one in curves_of(name, read_metrics(run), metric)]
     if png is not None:
-        from regard.views.curve_plots import save_curves
+        from regard.views.curve_drawing import save_curves
 
         save_curves(curves, png)
         print_message(say("saved", file=png))
     if as_json:
         write_json({"curves": [_as_json(one) for one in curves]})
     elif png is None:
-        from regard.views.curve_lines import show_curves
+        from regard.views.curve_drawing import show_curves
 
         show_curves(curves, file=sys.stdout)
 
@@ -96,7 +96,7 @@ def film(
             say("film-chosen", count=shown.choices, **about) if shown.choices > 1 else say("film-only", **about)
         )
     if gif is not None:
-        from regard.views.film_gif import save_gif
+        from regard.views.film import save_gif
 
         save_gif(shown, gif, losses, fps=fps)
         print_message(say("saved", file=gif))

@@ -116,7 +116,7 @@ class Steps(Sequence[Step]):
 
     def widget(self, lang: Language | None = None) -> Any:
         """The calculation step by step in a notebook. Needs `pip install 'regard[notebook]'`."""
-        from regard.views.explorer.calculated import calculation_widget
+        from regard.views.explorer.widget import calculation_widget
 
         return calculation_widget(self, lang)
 

@@ -184,7 +184,7 @@ class Survey:
 
     def text(self, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
         """The table of the first `most` heads, or of those ranked by one pattern, with a passage for each."""
-        from regard.views.survey_table import survey_table
+        from regard.views.tables import survey_table
 
         return survey_table(self, pattern, most, lang)
 

@@ -453,7 +453,7 @@ class Trace:
         with, heads can be silenced and edges cut by a click; for a LanguageModel, `inputs` is what its `see` returned.
         Other arguments as `show`. Where scripts do not run, the output is a picture of the first head.
         """
-        from regard.views.explorer.notebook import trace_widget
+        from regard.views.explorer.widget import trace_widget
 
         options: dict[str, Any] = {"sample": sample, "lang": lang, "scale": scale, "merge": merge}
         return trace_widget(self, model, inputs, layer, tokenizer=tokenizer, rows=rows, cols=cols, **options)

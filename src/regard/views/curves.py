@@ -1,6 +1,6 @@
 """Curves of a training run: read metrics.jsonl, select a metric, bin and smooth it.
 
-Drawn by `curve_lines` (terminal) and `curve_plots` (matplotlib).
+Drawn by `curve_drawing`.
 """
 
 import math

@@ -11,20 +11,26 @@ import numpy as np
 from regard.messages import language, say
 from regard.records import Record
 from regard.views import caption
+from regard.views.caption import layer_of, layer_titles
 from regard.views.figure_layout import (
+    FLATTEST,
+    PlotOptions,
     Ticks,
     cell_size,
+    colour_bar_label,
+    draw_bar,
+    draw_cells,
     figure_size,
     line_height,
+    notes,
     points_of,
+    row_axis_label,
     text_columns,
     ticks,
     wrapped,
 )
 from regard.views.fonts import drawable, text_style
-from regard.views.heatmap import FLATTEST, PlotOptions, colour_bar_label, draw_bar, draw_cells, notes, row_axis_label
 from regard.views.labels import cut_start, printable_label, short_names
-from regard.views.opening_head import layer_of, layer_titles
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
 

@@ -19,32 +19,30 @@ from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.exact_part import ExactPart
 from regard.views.figure_layout import (
+    FLATTEST,
     Margins,
+    PlotOptions,
     Ticks,
+    bar_numbers,
     cell_size,
+    colour_bar_label,
+    draw_bar,
+    draw_cells,
     figure_size,
     free_space,
     inches_of,
     line_height,
+    notes,
     numbers_width,
     points_of,
     restore,
+    row_axis_label,
     shrink,
     text_columns,
     ticks,
     wrapped,
 )
 from regard.views.fonts import drawable, drawable_language, text_style
-from regard.views.heatmap import (
-    FLATTEST,
-    PlotOptions,
-    bar_numbers,
-    colour_bar_label,
-    draw_bar,
-    draw_cells,
-    notes,
-    row_axis_label,
-)
 from regard.views.labels import cut_start
 from regard.views.panels import draw_panels
 from regard.views.picture import (

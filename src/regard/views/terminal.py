@@ -19,8 +19,8 @@ from regard.records import Record
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
+from regard.views.caption import opening_head, with_layer_label
 from regard.views.colours import CellPainter, Depth, places_for
-from regard.views.opening_head import opening_head, with_layer_label
 from regard.views.picture import (
     Picture,
     chosen_head,

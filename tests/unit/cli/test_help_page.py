@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 
 @given(st.text(alphabet="abc 注意力，。（）“”-", max_size=80), st.integers(12, 40))

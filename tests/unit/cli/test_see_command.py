@@ -17,7 +17,7 @@ from regard import read_trace
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
 from regard.language import LanguageModel, load
-from regard.views.opening_head import opening_head
+from regard.views.caption import opening_head
 from stored_pages import overview_in
 
 pytestmark = pytest.mark.usefixtures("bundled")

@@ -174,7 +174,7 @@ def test_alignment_head_is_found_by_generated_tokens() -> None:
     scores = {head.head: head.scores["alignment"].value for head in Trace(record).heads()}
     assert scores[1] == pytest.approx(1)
     assert scores[0] < 0.5
-    from regard.views.opening_head import opening_head
+    from regard.views.caption import opening_head
 
     assert opening_head(Trace(record), [record]) == (0, 1)
     unknown = record.changed(written=None)

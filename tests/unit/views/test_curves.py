@@ -15,8 +15,16 @@ from rich.cells import cell_len
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
 from regard.messages import LANGUAGES
 from regard.views import fonts
-from regard.views.curve_lines import WIDEST, CharacterSet, PlotArea, curve_lines, curve_path, show_curves
-from regard.views.curve_plots import plot_curves, save_curves
+from regard.views.curve_drawing import (
+    WIDEST,
+    CharacterSet,
+    PlotArea,
+    curve_lines,
+    curve_path,
+    plot_curves,
+    save_curves,
+    show_curves,
+)
 from regard.views.curves import (
     Curve,
     bin_points,

@@ -14,9 +14,21 @@ from regard import Trace
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
 from regard.messages import LANGUAGES, language
 from regard.reference import softmax
-from regard.views import film_gif, fonts
-from regard.views.film import Film, FilmFrame, frame_lines, head_film, head_film_json, key_frames, play, read_film
-from regard.views.film_gif import MOST_FRAMES, _palette, gif_frames, save_gif
+from regard.views import film, fonts
+from regard.views.film import (
+    MOST_FRAMES,
+    Film,
+    FilmFrame,
+    _palette,
+    frame_lines,
+    gif_frames,
+    head_film,
+    head_film_json,
+    key_frames,
+    play,
+    read_film,
+    save_gif,
+)
 
 TOKENS = ["我", "爱", "language", "<eos>"]
 
@@ -218,7 +230,7 @@ def test_without_a_chinese_font_a_gif_is_in_english(tmp_path: Path, monkeypatch:
         spoken.append(language())
         return [Image.new("P", (2, 2))]
 
-    monkeypatch.setattr(film_gif, "gif_frames", frames)
+    monkeypatch.setattr(film, "gif_frames", frames)
     for has, lang in ((True, "zh"), (False, "en")):
         monkeypatch.setattr(fonts, "_can_draw", lambda sign, has=has: has)
         save_gif(head_film(a_film(2)), tmp_path / "f.gif", {}, fps=5, lang="zh")
@@ -256,7 +268,7 @@ def test_an_even_head_keeps_its_colour_if_a_later_frame_is_sharp() -> None:
 
 def test_a_long_film_skips_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_FRAMES > 100
-    monkeypatch.setattr("regard.views.film_gif.MOST_FRAMES", 3)
+    monkeypatch.setattr("regard.views.film.MOST_FRAMES", 3)
     assert len(list(gif_frames(head_film(a_film(9)), {}))) == 3
 
 

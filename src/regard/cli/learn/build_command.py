@@ -186,7 +186,7 @@ def _show_head(model: "LanguageModel", task: "Task", built: "Built") -> None:
 def opening(model: "LanguageModel", task: "Task", built: "Built") -> tuple[int, int]:
     """The layer and head to draw: the one in the model's settings, else the one with the clearest pattern."""
     from regard.trace import Trace
-    from regard.views.opening_head import clearest_head
+    from regard.views.caption import clearest_head
 
     if model.settings.alignment_heads:
         return model.settings.alignment_heads[0]

@@ -9,7 +9,7 @@ from rich.markdown import Markdown, MarkdownElement, Paragraph
 from regard.cli.help_page import WIDEST
 from regard.course.lessons.markdown import join_chinese_lines
 from regard.messages import language
-from regard.views.line_breaks import line_breaks
+from regard.views.labels import line_breaks
 
 _PICTURE = re.compile(r"^!\[[^\]]*\]\(pictures/([a-z0-9-]+)\.(?:en|zh)\.svg\)$", flags=re.MULTILINE)
 

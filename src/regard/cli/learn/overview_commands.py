@@ -13,7 +13,7 @@ from regard.cli.learn.exercise_commands import lacks_torch
 from regard.cli.learn.path_command import hours
 from regard.cli.streams import print_message, put, write_json
 from regard.messages import language, say
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 if TYPE_CHECKING:
     from regard.course.exercise import Entry

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from regard.cli.streams import print_message, put, write_json
 from regard.messages import language, say
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 if TYPE_CHECKING:
     from regard.course.lessons.index import Lesson

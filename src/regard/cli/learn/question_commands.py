@@ -9,7 +9,7 @@ from regard.cli.help_page import WIDEST
 from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import say
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 if TYPE_CHECKING:
     from regard.course.progress import Card, Progress, ProgressFile, Rating

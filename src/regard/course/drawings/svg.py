@@ -30,7 +30,7 @@ from regard.course.drawings.blocks import (
 )
 from regard.messages import Language
 from regard.views.colours import RGB, needs_white_text, viridis
-from regard.views.line_breaks import fold
+from regard.views.labels import fold
 
 INK, QUIET, LINE, CARD, HIDDEN = "#1b1b1f", "#5c5c66", "#c9c9d2", "#ffffff", "#ececf1"
 ACCENTS = ("#2563a8", "#c2570c", "#2f855a", "#9b2c77", "#8a6d1a", "#0e7490")

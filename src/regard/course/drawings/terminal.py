@@ -14,9 +14,8 @@ from regard.course.drawings.axis import Axis, axis_of, tick_text
 from regard.course.drawings.blocks import Bars, Block, Box, Curves, Drawing, Flow, Line, Links, Matrix, Sign, text_in
 from regard.messages import Language
 from regard.views.colours import BOLD, DIM, SHADES, Depth, TerminalColour, text_on, viridis
-from regard.views.curve_lines import CharacterSet
-from regard.views.labels import cut, pad
-from regard.views.line_breaks import fold
+from regard.views.curve_drawing import CharacterSet
+from regard.views.labels import cut, fold, pad
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _PLOT_ROWS, _PLOT_COLUMNS = 12, 64

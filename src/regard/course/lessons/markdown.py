@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.views.line_breaks import CHINESE
+from regard.views.labels import CHINESE
 
 _BLOCK = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
 _END_OF_LINE = re.compile(rf"(?<=[{CHINESE}])\n *(?=[{CHINESE}])")

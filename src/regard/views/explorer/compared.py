@@ -13,11 +13,9 @@ from regard.trace.comparison import Alignment, Comparison
 from regard.trace.pooling import bin_size, pool
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer
-from regard.views.explorer.notebook import still_of
-from regard.views.explorer.page import filled
+from regard.views.explorer.page import filled, stored_answers
 from regard.views.explorer.source import TraceSource
-from regard.views.explorer.stored import stored_answers
-from regard.views.explorer.widget import widget
+from regard.views.explorer.widget import still_of, widget
 
 MOST_CELLS = 512
 """The most rows, and columns, of both sides."""

@@ -22,15 +22,14 @@ from regard.records import Record
 from regard.trace.pooling import bin_size
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
+from regard.views.caption import layer_titles, opening_head, source_and_target
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
 from regard.views.explorer.effects import Effects, edit_of
-from regard.views.explorer.generation import generation_of
-from regard.views.explorer.norms import column_norms
 from regard.views.explorer.numbers import MOST_KEYS, ability, explained
-from regard.views.explorer.zoom import zoomed
-from regard.views.opening_head import layer_titles, opening_head, source_and_target
+from regard.views.explorer.overview import generation_of
+from regard.views.explorer.zoom import column_norms, zoomed
 from regard.views.picture import (
     Picture,
     check_scale,

@@ -1,12 +1,12 @@
 """Rectangles of one head at any zoom: exact weights pooled to a given size while they are computed, block by block.
 
 `pooled_rectangle` computes; it holds one block of rows per thread, never the whole rectangle. `crop` answers from a
-map whose bins are as fine as the cells that were asked for.
+map whose bins are as fine as the cells that were asked for; `column_norms` are a second scale beside the weights.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import SCORES_AT_A_TIME
 from regard.records import Record
 from regard.trace.pooling import bin_size, pool
+from regard.views.exact_part import ExactPart
 from regard.views.picture import Picture
 
 FEWEST_BINS = 64
@@ -138,3 +139,25 @@ def _summed(weights: np.ndarray, high: int, wide: int) -> np.ndarray:
     if wide > 1:
         weights = np.add.reduceat(weights, np.arange(0, weights.shape[1], wide), axis=1, dtype=np.float64)
     return weights
+
+
+Norms = tuple[Literal["output", "value"], np.ndarray]
+
+
+def column_norms(drawn: Picture) -> Norms | None:
+    """The mean ‖v W_o‖ ("output") or ‖v‖ ("value") of the keys of each column; None where neither was kept."""
+    record = drawn.record.whole if isinstance(drawn.record, ExactPart) else drawn.record
+    cols = drawn.record.cols if isinstance(drawn.record, ExactPart) else slice(0, record.shape[3])
+    own = None
+    if isinstance(record.exact, WeightsFromQK) and record.exact.v is not None:
+        v = record.exact.of_head(drawn.sample, drawn.head).v
+        own = np.linalg.norm(np.asarray(to_numpy(v), np.float64)[0, 0], axis=-1)
+    kept = None if record.value_norms is None else to_numpy(record.value_norms[drawn.sample, drawn.head])
+    found = own if kept is None else np.asarray(kept, np.float64)
+    if found is None or not len(found[cols]):
+        return None
+    is_value = kept is None or (own is not None and np.allclose(own, kept, rtol=1e-3, equal_nan=True))
+    starts = np.arange(0, len(found[cols]), drawn.wide)
+    sizes = np.diff(np.append(starts, len(found[cols])))
+    means = np.add.reduceat(found[cols], starts) / sizes
+    return "value" if is_value else "output", means.astype(np.float32)

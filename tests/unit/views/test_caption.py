@@ -8,7 +8,7 @@ import pytest
 
 from regard import Record, Trace
 from regard.records import DecodeStep
-from regard.views.opening_head import clearest_head, layer_of, source_and_target, with_layer_label
+from regard.views.caption import clearest_head, layer_of, source_and_target, with_layer_label
 
 EVEN, DIAGONAL = np.full((4, 4), 0.25), np.eye(4)
 

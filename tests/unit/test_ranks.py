@@ -112,8 +112,8 @@ DEFERRED_IMPORTS = {
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
     ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
-    ("regard.surveys.reading", "torch"),
-    ("regard.surveys.reading", "regard.capture"),
+    ("regard.surveys.running", "torch"),
+    ("regard.surveys.running", "regard.capture"),
     ("regard.surveys.running", "regard.training.ranks"),
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),

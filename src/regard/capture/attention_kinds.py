@@ -1,4 +1,4 @@
-"""The kind of an attention: encoder, decoder, cross; or self, if the side is unknown.
+"""The kind of an attention: encoder, decoder, cross, or self if the side is unknown; and where its queries start.
 
 Attributes of the module count first, then where its queries and keys come from. Then the mask: causal attention is a
 decoder's, whatever its name; other attention is not, unless a part of its name says decoder or cross-attention is in
@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place, named_arguments
 from regard.capture.operators import is_plain_causal
-from regard.capture.query_positions import HIDING
 from regard.masks import BoundMask
 from regard.records import Kind
 
@@ -231,3 +230,47 @@ def _side_of_causality(module: nn.Module | None) -> Kind:
 
 def _of_config(module: nn.Module, name: str) -> Any:
     return getattr(getattr(module, "config", None), name, None)
+
+
+HIDING = 9000.0
+"""Scores this far below the best of their row are masked: the smallest offset that models mask with is -10,000."""
+
+
+class Positions:
+    """Positions over the calls of one model, in order.
+
+    >>> positions = Positions()
+    >>> positions.first("decoder", 4, 4), positions.first("decoder", 1, 5), positions.first("cross", 1, 9)
+    (0, 4, 4)
+    """
+
+    def __init__(self) -> None:
+        self._latest: tuple[int, int | None] = (0, 0)
+
+    def first(
+        self, kind: Kind, T: int, S: int, mask_or_scores: Tensor | None = None, masked: bool = True
+    ) -> int | None:
+        """The position of the first of T queries over S keys; None if unknown.
+
+        The queries of a decoder are at the end of its keys, unless `mask_or_scores` shows unused positions there.
+        Cross-attention follows the decoder's self-attention, and has the same positions.
+        """
+        if kind == "encoder":
+            return 0
+        if kind == "cross":
+            return self._latest[1] if self._latest[0] == T else 0
+        first: int | None = S - T
+        if T >= S or (kind == "self" and T > 1 and not masked):
+            first = 0
+        elif mask_or_scores is not None and not sees_last(mask_or_scores):
+            first = None
+        self._latest = T, first
+        return first
+
+
+def sees_last(mask_or_scores: Tensor) -> bool:
+    """Whether the last query sees the last key, by a mask or by scores (…, T, S)."""
+    row = mask_or_scores[..., -1, :]
+    if mask_or_scores.dtype == torch.bool:
+        return bool(row[..., -1].any())
+    return bool((row[..., -1] > row.amax(-1) - HIDING).any())

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.capture.captured import CapturedCall, CapturedWeights, Output
+from regard.capture.captured import CapturedCall, CapturedWeights, Output, Unobserved, why_unobservable
 from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmax_tracking import IN_PLACE, LOGARITHM, SOFTMAXES, SoftmaxTracker
 from regard.capture.sparse_attention import SparseTracker
@@ -33,7 +33,6 @@ from regard.capture.torch_internals import (
     set_key_excluded,
     tree_map_only,
 )
-from regard.capture.unobserved import Unobserved, why_unobservable
 from regard.dispatch.observation import is_small
 from regard.dispatch.torch_backends import wants_gradient
 from regard.errors import RegardError

@@ -21,11 +21,12 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from regard.axes import Shape
-from regard.capture.attention_kinds import kind_by_name
+from regard.capture.attention_kinds import Positions, kind_by_name
 from regard.capture.dispatch_mode import in_backward
-from regard.capture.edit_audit import EditAudit, ModuleCall
 from regard.capture.edits import (
     Edit,
+    EditAudit,
+    ModuleCall,
     edited_attention,
     edited_softmax,
     masked_score_mod,
@@ -34,7 +35,6 @@ from regard.capture.edits import (
 )
 from regard.capture.layouts import HEAD_COUNT_NAMES, by_heads, is_one_head
 from regard.capture.module_names import ModuleNames
-from regard.capture.query_positions import Positions
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Listed
 

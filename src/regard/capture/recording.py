@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.decode_rows import WatchedTrace
 from regard.capture.layouts import by_heads
+from regard.capture.watched_trace import WatchedTrace
 from regard.dispatch.observation import attend_and_observe, observe_attention
 from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of

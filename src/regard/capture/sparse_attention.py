@@ -18,10 +18,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import key_of
 from regard.capture.budget import in_bytes
-from regard.capture.captured import CapturedWeights
+from regard.capture.captured import CapturedWeights, is_readable
 from regard.capture.module_names import Place, call_arguments, running_modules
 from regard.capture.torch_internals import tree_map_only
-from regard.capture.unobserved import is_readable
 from regard.messages import say
 
 aten = torch.ops.aten

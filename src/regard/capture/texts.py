@@ -15,12 +15,11 @@ from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import key_of
-from regard.capture.cache_tracking import Text, TokenRows
+from regard.capture.attention_kinds import sees_last
+from regard.capture.call_masks import PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import Place, running_arguments
-from regard.capture.padding import PadIds
-from regard.capture.query_positions import sees_last
-from regard.capture.token_labels import TokenIds, TokenSpeller, as_batch, token_tables
+from regard.capture.token_labels import Text, TokenIds, TokenRows, TokenSpeller, as_batch, token_tables
 from regard.records import DecodeStep, Kind, next_tokens
 
 aten = torch.ops.aten

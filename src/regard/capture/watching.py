@@ -12,18 +12,17 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.capture.additive_masks import MaskRecognizer
 from regard.capture.attention_kinds import Kinds
 from regard.capture.budget import Budget, FourSizes
+from regard.capture.call_masks import MaskRecognizer, PaddingTracker, PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.decode_rows import DecodeHistory, WatchedTrace
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.gathering import split_of
 from regard.capture.image_tracking import ImageTracker
-from regard.capture.kernel_capture import KernelCapture
-from regard.capture.layer_choice import ChosenLayers
-from regard.capture.layouts import Layouts, sizes_of
+from regard.capture.kernel_capture import KernelCapture, Model, RepeatedCalls
+from regard.capture.layouts import Layouts, Slices, sizes_of
 from regard.capture.module_names import (
+    ChosenLayers,
     CompiledOrder,
     Generation,
     ModuleNames,
@@ -32,13 +31,11 @@ from regard.capture.module_names import (
     running_generation,
 )
 from regard.capture.operators import is_plain_causal
-from regard.capture.padding import PaddingTracker, PadIds
 from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
-from regard.capture.repeated_calls import Model, RepeatedCalls
-from regard.capture.sliced_attention import Slices
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
 from regard.capture.token_labels import TokenSpeller
+from regard.capture.watched_trace import DecodeHistory, WatchedTrace
 from regard.errors import ArgumentError, RegardError
 from regard.messages import Listed, say
 from regard.padding import Padding

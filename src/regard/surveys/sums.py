@@ -17,8 +17,7 @@ from regard.records import Kind, Record
 from regard.reference.statistics import entropy
 from regard.trace import Trace
 from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Coverage
-from regard.trace.measures.row_blocks import Block, is_across, not_fully_masked
-from regard.trace.measures.visibility import Visibility, visibilities
+from regard.trace.measures.visibility import Block, Visibility, is_across, not_fully_masked, visibilities
 
 MEASURES = ("entropy", "sink", "distance")
 OFFSETS = (*(f"back-{n}" for n in range(2, 9)), *(f"ahead-{n}" for n in range(1, 9)))

@@ -23,7 +23,7 @@ from regard.messages import Listed
 from regard.padding import Padding
 from regard.records import DecodeStep, Record, Top, tokens_of
 from regard.statistics_table import STATISTICS
-from regard.trace.mask_file import mask_tree
+from regard.trace.file_parts import mask_tree
 from regard.trace.stitching import WEIGHTS_AT_ONCE, statistics_from_weights
 
 if TYPE_CHECKING:

@@ -20,10 +20,8 @@ from regard.masks import BoundMask, Mask
 from regard.padding import Padding
 from regard.records import DecodeStep, Record, Rest, Top
 from regard.statistics_table import STATISTICS, Statistic
-from regard.trace.compression import Unpacker
+from regard.trace.file_parts import MaskTreeError, Unpacker, images_in, mask_of
 from regard.trace.from_weights import KINDS
-from regard.trace.image_file import images_in
-from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 
 FORMAT, VERSION, KEY = "regard-trace", 7, "regard"

@@ -17,7 +17,7 @@ from regard.messages import Language, Listed
 from regard.printable import printable
 from regard.records import Kind, Record, See
 from regard.trace.from_weights import KINDS, is_layers, mean_of_heads, record_from_weights
-from regard.trace.token_merging import Merge, merged
+from regard.trace.pooling import Merge, merged
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,7 +264,7 @@ class Trace:
         All records must be self-attention of one size: `trace.select(kind="encoder").rollout().show()`. Of relevance,
         it is the rollout of Chefer et al. 2021.
         """
-        from regard.trace.measures.rollout import attention_rollout
+        from regard.trace.measures.per_head import attention_rollout
 
         return self._part([attention_rollout(self, rows)])
 

@@ -15,10 +15,8 @@ from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
 from regard.messages import LANGUAGES, Language, Listed, language
 from regard.records import Record, tokens_of
-from regard.trace.measures.row_blocks import block_rows, not_fully_masked
-from regard.trace.measures.visibility import Visibility
-from regard.trace.pooling import bin_size, pool
-from regard.trace.token_merging import Merge, has_split_characters, merged
+from regard.trace.measures.visibility import Visibility, block_rows, not_fully_masked
+from regard.trace.pooling import Merge, bin_size, has_split_characters, merged, pool
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.exact_part import ExactPart, cut_out
 from regard.views.labels import readable, row_label

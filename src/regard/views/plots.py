@@ -14,7 +14,7 @@ import numpy as np
 from regard.errors import ArgumentError, MissingPackageError
 from regard.files.output import PICTURES, check_target, extension_of, write_output
 from regard.messages import Language, language, say, use_language
-from regard.trace.token_merging import Merge
+from regard.trace.pooling import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.exact_part import ExactPart

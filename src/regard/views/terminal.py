@@ -16,7 +16,7 @@ from rich.text import Text
 from regard.errors import ArgumentError
 from regard.messages import Language, Listed, say
 from regard.records import Record
-from regard.trace.token_merging import Merge
+from regard.trace.pooling import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.caption import opening_head, with_layer_label

@@ -16,7 +16,7 @@ import pytest
 import regard
 from regard.errors import ArgumentError, FileError, RegardError
 from regard.surveys import Survey, read_survey
-from regard.surveys.reading import reader_of
+from regard.surveys.running import reader_of
 from regard.surveys.sums import Found, HeadSums, columns_of, groups
 
 POEMS = [

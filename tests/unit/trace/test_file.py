@@ -19,7 +19,7 @@ from regard import Mask, Record, See, Trace, attend, read_trace
 from regard.attention_call import WeightsFromQK
 from regard.errors import ArgumentError, FileError, NotKeptError, TooLargeError
 from regard.records import Top
-from regard.trace.written_file import LONGEST_TOKEN, MOST_QUERIES
+from regard.trace.file import LONGEST_TOKEN, MOST_QUERIES
 
 EVERYTHING = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, qk=True)
 

@@ -21,10 +21,10 @@ from regard.trace.measures import (
     distance_profile,
     mean_distance,
     mean_entropy,
-    row_blocks,
     sink_share,
     value_norms,
     value_weighted,
+    visibility,
 )
 
 
@@ -45,7 +45,7 @@ def mean_over_unmasked(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test with one block, and with one block per row."""
     if request.param == "row by row":
-        monkeypatch.setattr(row_blocks, "WEIGHTS_AT_A_TIME", 1)
+        monkeypatch.setattr(visibility, "WEIGHTS_AT_A_TIME", 1)
 
 
 # --- one number per head ----------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_rollout_refuses_records_that_cannot_be_multiplied(monkeypatch: pytest.M
     bad[1] = np.nan
     with pytest.raises(ArgumentError, match="first at query 1"):
         Trace([square, record_from_weights(bad)]).rollout()
-    monkeypatch.setattr("regard.trace.measures.rollout.CHECK_MEMORY_FROM", 1)
+    monkeypatch.setattr("regard.trace.measures.per_head.CHECK_MEMORY_FROM", 1)
     monkeypatch.setattr("regard.memory.available_bytes", lambda: 8)
     with pytest.raises(TooLargeError, match=r"rows=slice\(-1, None\)"):
         Trace([square]).rollout()

@@ -6,6 +6,7 @@ explanation: a measure shows where a model looks, not how it uses that.
 
 from regard.trace.measures.heads import Head, Heads, Score, find_heads
 from regard.trace.measures.per_head import (
+    attention_rollout,
     distance_profile,
     mean_distance,
     mean_entropy,
@@ -14,7 +15,6 @@ from regard.trace.measures.per_head import (
     value_norms,
     value_weighted,
 )
-from regard.trace.measures.rollout import attention_rollout
 
 __all__ = [
     "Head",

@@ -21,8 +21,7 @@ from regard.patterns import (
     patterns_for,
 )
 from regard.records import Kind, Record
-from regard.trace.measures.row_blocks import Block, is_across, places
-from regard.trace.measures.visibility import Visibility, visibilities
+from regard.trace.measures.visibility import Block, Visibility, is_across, places, visibilities
 from regard.trace.trace import Trace
 
 MIN_QUERIES = 3

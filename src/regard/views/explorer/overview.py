@@ -17,9 +17,8 @@ from regard.printable import printable
 from regard.records import Record, tokens_of
 from regard.trace.measures.heads import find_heads
 from regard.trace.measures.per_head import mean_distance, mean_entropy, sink_share
-from regard.trace.measures.row_blocks import is_across
-from regard.trace.measures.visibility import Visibility
-from regard.trace.token_merging import Merge, has_split_characters, key_groups, row_groups
+from regard.trace.measures.visibility import Visibility, is_across
+from regard.trace.pooling import Merge, has_split_characters, key_groups, row_groups
 from regard.trace.trace import Trace
 from regard.views import caption
 from regard.views.colours import diverging, nan_colour, viridis

@@ -20,7 +20,7 @@ import numpy as np
 
 from regard.files.output import check_target, write_output
 from regard.messages import Language, say
-from regard.trace.token_merging import Merge
+from regard.trace.pooling import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.explorer import front
 from regard.views.explorer.answers import Answer, half_floats

@@ -19,8 +19,7 @@ from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
 from regard.messages import LANGUAGES, Language, Listed
 from regard.records import Record
-from regard.trace.pooling import bin_size
-from regard.trace.token_merging import Merge
+from regard.trace.pooling import Merge, bin_size
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.caption import layer_titles, opening_head, source_and_target
 from regard.views.exact_part import ExactPart

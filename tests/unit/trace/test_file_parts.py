@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from regard import Mask, See, Trace, attend, read_trace
 from regard.errors import FileError
 from regard.exact_weights import WeightsArray
-from regard.trace.compression import Packer, Unpacker, codes_of, weights_of
+from regard.trace.file_parts import Packer, Unpacker, codes_of, weights_of
 
 DTYPES = ["<f4", "<f8", "<f2", "<i8", "|u1", "|b1", ">f4"]
 
@@ -129,7 +129,7 @@ def test_invalid_packed_array_raises_a_file_error(tmp_path: Path, change: Any) -
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> int:
     """The limit of the unpacked size for these tests."""
-    monkeypatch.setattr("regard.trace.compression.MOST_BYTES", 2**18)
+    monkeypatch.setattr("regard.trace.file_parts.MOST_BYTES", 2**18)
     return 2**18
 
 

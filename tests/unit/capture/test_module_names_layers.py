@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from regard.capture.layer_choice import ChosenLayers
+from regard.capture.module_names import ChosenLayers
 from regard.errors import ArgumentError, UnknownNameError
 
 NAMES = ["", "h", "h.0", "h.0.attn", "h.1", "h.1.attn", "h.10", "h.10.attn", "ln_f"]

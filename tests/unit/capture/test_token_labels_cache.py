@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.capture.cache_tracking import KeyHistory, Text
-from regard.capture.token_labels import TokenSpeller
+from regard.capture.token_labels import KeyHistory, Text, TokenSpeller
 from regard.records import DecodeStep
 
 

@@ -13,7 +13,7 @@ from regard import Record, See, Trace, attend
 from regard.errors import ArgumentError, NotKeptError
 from regard.masks import Mask
 from regard.reference import softmax
-from regard.trace.token_merging import has_split_characters, merged
+from regard.trace.pooling import has_split_characters, merged
 
 MOON = ["⟨E6 9C⟩", "⟨88⟩", " un", "likely"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import Mask
-from regard.capture.additive_masks import ALL, MaskRecognizer, narrowed, recognised
+from regard.capture.call_masks import ALL, MaskRecognizer, narrowed, recognised
 from regard.capture.captured import CapturedCall
 
 LOWEST = torch.finfo(torch.float32).min
@@ -146,7 +146,7 @@ def test_masks_that_are_kept_become_booleans() -> None:
 
 def test_a_repeated_mask_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
-    monkeypatch.setattr("regard.capture.additive_masks.recognised", lambda added, T, S: reads.append(1))
+    monkeypatch.setattr("regard.capture.call_masks.recognised", lambda added, T, S: reads.append(1))
     lowering, bias = MaskRecognizer(), torch.randn(1, 1, 5, 5)
     for _ in range(3):
         lowering.with_mask(captured(bias))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.capture.query_positions import Positions
+from regard.capture.attention_kinds import Positions
 from regard.records import Kind
 
 

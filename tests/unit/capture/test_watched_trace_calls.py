@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
-from regard.capture import deferred_calls
+from regard.capture import watched_trace
 from regard.capture.watching import Watcher
 from regard.dispatch import observation
 from regard.records import Record
@@ -55,15 +55,15 @@ X = torch.randn(2, 11, 16, generator=torch.Generator().manual_seed(1))
 
 @pytest.fixture
 def deferred(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred_calls, "DEVICES", ("cpu",))
+    monkeypatch.setattr(watched_trace, "DEVICES", ("cpu",))
 
 
 @pytest.mark.parametrize("see", [EVERYTHING, See(), See(map=None), See(map=5, lse=False, sink=False)], ids=str)
 @pytest.mark.parametrize("limit", [2**28, 3000, 1])
 def test_deferred_calls_equal_immediate_ones(see: See, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = watched(see, X)
-    monkeypatch.setattr(deferred_calls, "DEVICES", ("cpu",))
-    monkeypatch.setattr(deferred_calls, "MAX_KEPT", limit)
+    monkeypatch.setattr(watched_trace, "DEVICES", ("cpu",))
+    monkeypatch.setattr(watched_trace, "MAX_KEPT", limit)
     found = watched(see, X)
     assert found.names == wanted.names
     for one, other in zip(found, wanted, strict=True):
@@ -87,7 +87,7 @@ def test_layers_of_one_shape_are_computed_together(monkeypatch: pytest.MonkeyPat
         sizes.append(tuple(q.shape))
         return original(q, *args, **more)
 
-    monkeypatch.setattr(deferred_calls, "observe_attention", counting)
+    monkeypatch.setattr(watched_trace, "observe_attention", counting)
     watched(See(), X)
     # two forwards: three layers alike, one with fewer heads of keys, one that is not causal
     assert sorted(sizes) == sorted([(6, 4, T, 4) for T in (11, 7)] + [(2, 4, T, 4) for T in (11, 7)] * 2)
@@ -142,7 +142,7 @@ def test_our_own_error_becomes_a_warning(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*anything: Any, **more: Any) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr(deferred_calls, "observe_attention", fail)
+    monkeypatch.setattr(watched_trace, "observe_attention", fail)
     net = model()
     with torch.no_grad(), pytest.warns(UserWarning, match=r"0, 1, 2.*a mistake of ours"), regard.watch(net):
         found = net(X)

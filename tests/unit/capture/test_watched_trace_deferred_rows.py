@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
-from regard.capture.decode_rows import MAX_WEIGHTS, DecodeHistory, WatchedTrace
+from regard.capture.watched_trace import MAX_WEIGHTS, DecodeHistory, WatchedTrace
 from regard.records import Record
 
 EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True)
@@ -108,7 +108,7 @@ def test_rows_are_deferred(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("most", [1, 200, MAX_WEIGHTS])
 def test_batches_of_any_size(most: int, immediately: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.capture.decode_rows.MAX_WEIGHTS", most)
+    monkeypatch.setattr("regard.capture.watched_trace.MAX_WEIGHTS", most)
     assert_same_records(watched(Model()), immediately(Model()))
 
 

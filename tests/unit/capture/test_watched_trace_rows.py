@@ -6,7 +6,7 @@ from tolerances import assert_close
 from torch import Tensor
 
 from regard.capture.captured import CapturedCall
-from regard.capture.decode_rows import DecodeHistory
+from regard.capture.watched_trace import DecodeHistory
 from regard.masks import Mask
 from regard.records import DecodeStep, Record
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import call_sizes, composed_masks
 
 from regard import Mask
-from regard.trace.mask_file import MaskTreeError, mask_of, mask_tree
+from regard.trace.file_parts import MaskTreeError, mask_of, mask_tree
 
 
 def round_trip(mask: Mask) -> Mask:

@@ -12,8 +12,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import regard
 from regard import See
+from regard.capture.call_masks import PadIds, padding_by_mask
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.padding import PadIds, padding_by_mask
 from regard.masks import Mask
 from regard.records import Kind
 

@@ -15,6 +15,7 @@ same command continues an interrupted part.
 
 import argparse
 import json
+import platform
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any, get_args
 
 import torch
 
+from benchmarks.commit import commit
 from benchmarks.dated import RESULTS, finish
 from benchmarks.rnn import costs
 from benchmarks.rnn.recall import recall
@@ -99,7 +101,10 @@ def measure(part: str, options: argparse.Namespace) -> tuple[str, Any]:
             if device == "cpu":
                 return part, found
             name = torch.cuda.get_device_name(device)
-            return TIME_ON_GPU, found | {"device": f"{name}, torch {torch.__version__}"}
+            versions = (
+                f"Commit {commit()}, python {platform.python_version()}, torch {torch.__version__.partition('+')[0]}"
+            )
+            return TIME_ON_GPU, found | {"device": f"{name}, torch {torch.__version__}", "versions": versions}
     with tempfile.TemporaryDirectory() as folder:
         return part, trained(part, options, options.out or Path(folder))
 

@@ -91,10 +91,17 @@ def _gradient(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _time_heading(found: Mapping[str, Any]) -> list[str]:
+    if found["device"] == "cpu":
+        return ["## Time"]
+    versions = found["versions"]
+    return ["## Time on a GPU", "", f"{versions}; the other parts of this report were measured on the machine above."]
+
+
 def _time(found: Mapping[str, Any]) -> list[str]:
     micro = f"{found['device']}, microseconds"
     return [
-        "## Time" if found["device"] == "cpu" else "## Time on a GPU",
+        *_time_heading(found),
         "",
         f"Training, one text at a time, per word ({micro}, forward and backward):",
         "",

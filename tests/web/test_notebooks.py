@@ -71,7 +71,7 @@ def opened(context: BrowserContext, host: Host, program: str) -> tuple[Page, lis
     page.on("pageerror", lambda error: errors.append(str(error)))
     if program != "marimo":
         page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
-    page.locator(".regard-explorer").nth(2).wait_for(state="attached", timeout=30_000)
+    page.locator(".regard-explorer").nth(2).wait_for(state="attached", timeout=120_000)
     for at in (0, 1):
         view(page, at).locator(".readout dd").first.wait_for(state="attached")
     return page, errors
@@ -172,7 +172,7 @@ def test_jupyterlab_draws_two_widgets_and_keeps_their_pictures(chromium: Browser
         again = context.new_page()
         again.goto(host.url + ADDRESS["lab"])
         told = again.locator(".jp-OutputArea-output [role=alert]").first
-        told.wait_for(timeout=30_000)
+        told.wait_for(timeout=120_000)
         assert told.inner_text().startswith("The kernel does not answer")
         picture = again.locator(".jp-OutputArea-output img").first
         assert picture.evaluate("(image) => image.naturalWidth") > 100

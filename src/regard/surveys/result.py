@@ -21,6 +21,8 @@ from regard.trace.measures.heads import FEWEST_OF_FAMILY, Head, Score
 FILE = "survey.json"
 VERSION = 1
 LARGEST = 2**30
+SKIPPED = ("cut", "empty", "unreadable")
+"""Why a text was not measured, or not whole; each has a message."""
 NORMAL_95 = 1.96
 
 
@@ -209,6 +211,11 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
 
 
+def read_skipped(found: Any) -> dict[str, int]:
+    """The counts of a file by reason. Raises TypeError or ValueError for what is none."""
+    return {SKIPPED[SKIPPED.index(reason)]: int(count) for reason, count in dict(found).items()}
+
+
 def read_survey(folder: str | os.PathLike[str]) -> Survey:
     """The survey that a folder holds. Raises FileError where it holds none, or one that is not finished."""
     path = Path(folder) / FILE
@@ -216,8 +223,7 @@ def read_survey(folder: str | os.PathLike[str]) -> Survey:
         found = parse_json(read_file(path, most=LARGEST))
         if found["version"] != VERSION:
             raise FileError("survey-newer", path=str(path), found=found["version"])
-        skipped = {str(name): int(count) for name, count in found["skipped"].items()}
-        return Survey(str(found["model"]), HeadSums.from_json(found["sums"]), skipped)
+        return Survey(str(found["model"]), HeadSums.from_json(found["sums"]), read_skipped(found["skipped"]))
     except AbsentFileError as error:
         raise FileError("survey-absent", path=str(folder)) from error
     except (JsonError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

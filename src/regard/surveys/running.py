@@ -28,7 +28,7 @@ from regard.language import LanguageModel, load
 from regard.language.seeing import labels, run_model
 from regard.number_checks import check_counts
 from regard.records import See
-from regard.surveys.result import FILE, LARGEST, Survey, json_bytes
+from regard.surveys.result import FILE, LARGEST, Survey, json_bytes, read_skipped
 from regard.surveys.sums import HeadSums, columns_of
 from regard.trace import Trace
 from regard.trace.recorder import Recorder
@@ -385,7 +385,7 @@ def _read_states(folder: Path, settings: dict[str, Any]) -> list[State]:
             continue
         try:
             found = parse_json(read_file(path, most=LARGEST, within=folder))
-            found["sums"] = HeadSums.from_json(found["sums"])
+            found["sums"], found["skipped"] = HeadSums.from_json(found["sums"]), read_skipped(found["skipped"])
             state = State(**found)
             numbers = state.world, state.rank, state.done, int(state.digest, 16)
         except (JsonError, KeyError, TypeError, ValueError, OverflowError) as error:

@@ -16,6 +16,7 @@ from regard.patterns import ALIGNMENT, Pattern, View, is_separator, numbered, of
 from regard.records import Kind, Record
 from regard.reference.statistics import entropy
 from regard.trace import Trace
+from regard.trace.from_weights import KINDS
 from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Coverage
 from regard.trace.measures.visibility import Block, Visibility, is_across, not_fully_masked, visibilities
 
@@ -126,7 +127,8 @@ class HeadSums:
         for layer in found["layers"]:
             name, count = str(layer["name"]), int(layer["heads"])
             values = np.array(layer["sums"], np.int64)
-            if values.shape != (len(FIELDS), count, len(sums.columns)) or name in sums.sums:
+            wanted = (len(FIELDS), count, len(sums.columns))
+            if values.shape != wanted or name in sums.sums or layer["kind"] not in KINDS:
                 raise ValueError(name)
             sums.names.append((name, layer["kind"], count))
             sums.sums[name] = values

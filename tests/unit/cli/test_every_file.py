@@ -29,7 +29,7 @@ from regard.cli.entry import INTERNAL_ERROR
 from regard.course.progress import ProgressFile
 from regard.printable import is_control
 
-PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe"}
+PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe", "convert-source"}
 """Placeholders, as `metavar-…`, of options that take a path."""
 
 TINY = """training.steps=4 training.save_every=2 model.d_model=8 model.n_heads=2 model.d_ff=8 model.n_layers=1
@@ -40,6 +40,11 @@ TRAIN = "train copy --out RUN --film " + " ".join(f"--set {change}" for change i
 READS = {
     ("see", "model"): "see --model MODEL 'I love you.'",
     ("heads", "model"): "heads --model MODEL 'I love you.'",
+    ("heads", "survey"): "heads --survey SURVEY",
+    ("survey", "model"): "survey --model POET --texts TEXTS --out NEW",
+    ("survey", "texts"): "survey --model POET --texts TEXTS --out NEW",
+    ("survey", "out"): "survey --model POET --texts TEXTS --out SURVEY",
+    ("convert", "source"): "convert POET NEW",
     ("translate", "model"): "translate --model MODEL 'I love you.'",
     ("generate", "model"): "generate --model POET 床",
     ("train", "recipe"): "train RECIPE --data DATA --out NEW",
@@ -125,7 +130,15 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_models: Path) -> Path:
             "d_ff = 8\n[training]\nsteps = 1\nlr = 0.01\n",
             encoding="utf-8",
         )
-        for call in (TRAIN, "learn start softmax --dir WORK", "learn start by-hand --dir WORK", "learn hint softmax"):
+        (folder / "TEXTS").write_text("床前明月光\n疑是地上霜\n", encoding="utf-8")
+        survey = "survey --model POET --texts TEXTS --out SURVEY"
+        for call in (
+            survey,
+            TRAIN,
+            "learn start softmax --dir WORK",
+            "learn start by-hand --dir WORK",
+            "learn hint softmax",
+        ):
             assert main(shlex.split(call)) == 0
         (folder / "home" / "progress.backup.json").write_bytes((folder / "home" / "progress.json").read_bytes())
         assert main(shlex.split("learn solution softmax --give-up")) == 0
@@ -201,11 +214,16 @@ def test_every_call_works_on_valid_files(line: str, place: Path, call: Call) -> 
 
 def files_of(line: str, place: Path) -> list[Path]:
     """The files that a call may read."""
-    named = [word for word in ("MODEL", "POET", "RUN", "WORK", "OWN") if re.search(rf"\b{word}\b", line)]
+    named = [word for word in ("MODEL", "POET", "RUN", "SURVEY", "WORK", "OWN") if re.search(rf"\b{word}\b", line)]
     found = [path for word in named for path in sorted((place / word).rglob("*")) if path.is_file()]
     found += [
         place / name
-        for word, name in (("RECIPE", "RECIPE.toml"), ("DATA", "DATA.tsv"), ("TRANSFER", "TRANSFER"))
+        for word, name in (
+            ("RECIPE", "RECIPE.toml"),
+            ("DATA", "DATA.tsv"),
+            ("TEXTS", "TEXTS"),
+            ("TRANSFER", "TRANSFER"),
+        )
         if word in line
     ]
     if line.startswith("learn"):

@@ -31,6 +31,10 @@ CASES: dict[tuple[str, ...], list[list[str]]] = {
         ["--save", "a.safetensors"],
     ],
     ("heads",): [[], ["--json", "I love you"]],
+    ("survey",): [["--model", "poet", "--texts", "poems.txt", "--out", "survey", "--queries", "2"]],
+    ("chat",): [["--model", "poet"], ["--model", "MISSING", "--json"]],
+    ("convert",): [["poet", "converted"], ["MISSING", "converted"]],
+    ("pull",): [],  # with an ID it needs a network
     ("translate",): [["hello"], ["-"], ["--json", "hello"]],
     ("generate",): [["--form", "五绝"], ["床前明月光", "--json"]],
     ("explain",): [[], ["--causal", "--json"], ["--code"]],

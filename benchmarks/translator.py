@@ -17,7 +17,7 @@ from regard.evaluation.scores import Score
 from regard.evaluation.translation import Languages, PairSet, pair_set
 from regard.language import LanguageModel
 from regard.text.corpus import read_pairs
-from regard.text.preparation import simplified
+from regard.text.normalise import simplified
 
 SENTENCES = Path(__file__).parent / "sentences"
 HUNDRED, JUDGED = SENTENCES / "first_hundred.txt", SENTENCES / "judged.tsv"

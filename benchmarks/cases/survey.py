@@ -15,7 +15,7 @@ def contenders() -> dict[str, Contender]:
     from transformers import GPT2Config, GPT2Model
 
     import regard
-    from regard.text.id_tokenizer import IdTokenizer
+    from regard.text.tokenizer import IdTokenizer
 
     torch.manual_seed(0)
     model: Any = GPT2Model._from_config(GPT2Config(vocab_size=VOCABULARY), attn_implementation="sdpa").eval()

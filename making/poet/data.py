@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from regard.evaluation.poems import form_of, lines_of
-from regard.text.preparation import simplified
+from regard.text.normalise import simplified
 
 OTHER = "杂"
 SEPARATOR = "｜"

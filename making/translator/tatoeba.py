@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.text.corpus import read_pairs
-from regard.text.normalise import tidy
-from regard.text.preparation import simplified
+from regard.text.normalise import simplified, tidy
 
 HAN = r"\u4e00-\u9fff"
 SPACELESS = HAN + "，。？！；：、“”"

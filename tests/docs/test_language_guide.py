@@ -19,7 +19,7 @@ from pages import Page, spans
 from tiny_language import translator_folder
 
 import regard
-from regard.checkpoints.model_folder import CONFIG, TENSORS
+from regard.checkpoints.tensor_file import CONFIG, TENSORS
 from regard.cli import main
 from regard.config.weights import weight_shapes
 from regard.evaluation.poems import form_of

@@ -18,8 +18,7 @@ from hostile_hub import CONFIG, content, header
 from mutations import mutated
 from regard.checkpoints.gguf_file import GgufFile
 from regard.checkpoints.gguf_model import GgufTensors, gguf_config
-from regard.checkpoints.hub_folder import of_family
-from regard.checkpoints.shards import ShardedTensors
+from regard.checkpoints.hub_folder import ShardedTensors, of_family
 from regard.errors import FileError
 
 SLOWEST = 5.0

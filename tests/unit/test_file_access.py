@@ -36,8 +36,8 @@ ALLOWED = {
     "cli/streams.py": {"open", "os.open"},  # the null device
     "cli/learn/exercise_commands.py": {"path.rename"},  # after the check by `resolve_target`
     "course/progress.py": {"aside.open", "os.replace"},  # inside `write_atomically`; a broken file is renamed
-    "checkpoints/model_folder.py": {"aside.open"},  # inside `write_atomically`
-    "text/tokenizer_trial.py": {"open"},  # /proc/self/statm
+    "checkpoints/tensor_file.py": {"aside.open"},  # inside `write_atomically`
+    "text/process_limits.py": {"open"},  # /proc/self/statm
     "trace/file.py": {"save_file", "safe_open"},  # inside `write_atomically`; after `check_file`
     "views/plots.py": {"figure.savefig"},  # into memory
     "views/curve_drawing.py": {"figure.savefig"},  # into memory

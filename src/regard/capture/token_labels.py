@@ -21,7 +21,7 @@ from regard.capture.captured import is_readable
 from regard.errors import ArgumentError
 from regard.records import DecodeStep
 from regard.text import Tokenizer
-from regard.text.token_text import byte_level_bytes, text_or_hex
+from regard.text.segmentation import byte_level_bytes, text_or_hex
 
 Spell = Callable[[Sequence[int]], list[str]]
 """Converts ids to one string each."""

@@ -19,19 +19,16 @@ from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.gguf_file import is_gguf
 from regard.checkpoints.gguf_model import read_gguf
 from regard.checkpoints.hub_folder import HubWeights, of_family, read_hub_model
-from regard.checkpoints.quantised import Weights, quantise
-from regard.checkpoints.tensor_file import check_dtypes, write_tensors
+from regard.checkpoints.tensor_file import CONFIG, TENSORS, Weights, check_dtypes, quantise, write_model_files
 from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
 from regard.config.weights import ModelConfig, check_weights
 from regard.errors import FileError, RegardError
 from regard.files.formats import check_file_format
 from regard.files.input import UNLIMITED, check_file, check_inside, read_file
 from regard.files.json_and_toml import JsonError, parse_json
-from regard.files.output import write_atomically, write_bytes, write_error
 from regard.messages import Listed
 
 FORMAT, VERSION = "regard-model", 1
-CONFIG, TENSORS = "config.json", "model.safetensors"
 LARGEST_CONFIG, DEEPEST_CONFIG = 2**20, 64
 RUN_MODEL, RUN_RECIPE = "model", "recipe.toml"
 """A run folder's subfolder with the model, and the file that marks a run folder."""
@@ -52,7 +49,7 @@ def save_model(
 ) -> None:
     """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
 
-    int8   store large matrices as 8-bit integers with a scale per row (`quantised.py`): a quarter of float32's size
+    int8   store large matrices as 8-bit integers with a scale per row (`quantise`): a quarter of float32's size
 
     The folder is created if missing. Raises before anything is written if weights are missing, unexpected, of another
     shape or not floating-point; FileError if writing fails.
@@ -65,33 +62,6 @@ def save_model(
     about = {"format": FORMAT, "version": VERSION, "config": tree}
     text = json.dumps(about, indent=2, allow_nan=False) + "\n"
     write_model_files(folder, text, tensors)
-
-
-def write_model_files(
-    folder: str | os.PathLike[str], config: str, tensors: Mapping[str, Array], dtypes: Mapping[str, str] | None = None
-) -> None:
-    """Write config.json and model.safetensors, each atomically, into a folder that is created if missing.
-
-    dtypes   the dtype in which tensors are written, if not their own
-    """
-    if not str(folder):
-        raise FileError("model-no-name")
-    target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise FileError("model-not-folder", path=str(target))
-    if not target.parent.is_dir():
-        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise write_error(error, target, 0) from error
-
-    def write_weights(aside: Path) -> None:
-        with aside.open("wb") as file:
-            write_tensors(file, tensors, dtypes)
-
-    write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))
-    write_bytes(target / CONFIG, config.encode())
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:

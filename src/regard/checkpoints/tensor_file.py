@@ -2,6 +2,9 @@
 
 This module reads and writes the format itself, because NumPy has no bfloat16 and the safetensors package does not
 convert it for NumPy. The whole header is validated before any data is used. Independent of which tensors a model needs.
+Matrix X may be stored as 8-bit integers n with a float32 scale for each row, X.scale; `Weights` returns it as float32:
+
+    x ≈ n · scale,  n = round(x / scale) from −127 to 127,  scale = the row's largest |x| / 127
 """
 
 import json
@@ -20,12 +23,14 @@ from regard.errors import DtypeError, FileError
 from regard.files.formats import HEAD, LARGEST_SIZE, MOST_AXES, check_format, find_excess
 from regard.files.input import UNLIMITED, open_file
 from regard.files.json_and_toml import JsonError, parse_json
-from regard.files.output import reason_of
+from regard.files.output import reason_of, write_atomically, write_bytes, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
 
+CONFIG, TENSORS = "config.json", "model.safetensors"
+"""The files of a model folder."""
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
-"""Our names of dtypes and the format's codes; int8 is only valid with a scale (`quantised.py`)."""
+"""Our names of dtypes and the format's codes; int8 is only valid with a scale (`quantise`)."""
 _BYTES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
 _NAMES = {code: name for name, code in DTYPES.items()}
 _OTHER_BYTES = {
@@ -195,7 +200,120 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], dtypes: Mapping[
         file.write(array.astype(_BYTES[codes[name]], copy=False).tobytes())
 
 
+def write_model_files(
+    folder: str | os.PathLike[str], config: str, tensors: Mapping[str, Array], dtypes: Mapping[str, str] | None = None
+) -> None:
+    """Write config.json and model.safetensors, each atomically, into a folder that is created if missing.
+
+    dtypes   the dtype in which tensors are written, if not their own
+    """
+    if not str(folder):
+        raise FileError("model-no-name")
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise FileError("model-not-folder", path=str(target))
+    if not target.parent.is_dir():
+        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise write_error(error, target, 0) from error
+
+    def write_weights(aside: Path) -> None:
+        with aside.open("wb") as file:
+            write_tensors(file, tensors, dtypes)
+
+    write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))
+    write_bytes(target / CONFIG, config.encode())
+
+
 def _code(tensor: Array) -> str | None:
     """The format's code for a tensor's dtype in any byte order; None if it is not supported."""
     dtype = tensor.dtype
     return DTYPES.get(dtype.name if isinstance(dtype, np.dtype) else str(dtype).removeprefix("torch."))
+
+
+# --- 8-bit integers --------------------------------------------------------------------------------------
+
+STEPS = 127
+SCALE = ".scale"
+LARGE = 4096
+"""Smaller matrices, with fewer numbers, are not quantised: it would save almost nothing."""
+
+
+def quantise(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """The weights with each large matrix replaced by int8 numbers and scales; the others are unchanged.
+
+    Raises DtypeError if a number is not finite, or if its scale overflows float32.
+
+    >>> found = quantise({"W": np.tile([[254.0, -100.0]], (2, 1024)), "b": np.ones(3)})
+    >>> found["W"].dtype.name, found["W"][0, :2].tolist(), found["W.scale"].tolist(), sorted(found)
+    ('int8', [127, -50], [2.0, 2.0], ['W', 'W.scale', 'b'])
+    """
+    found: dict[str, Array] = {}
+    for name, tensor in tensors.items():
+        if len(tensor.shape) != 2 or tensor.shape[0] * tensor.shape[1] < LARGE:
+            found[name] = tensor
+            continue
+        exact = to_numpy(tensor).astype(np.float64)
+        with np.errstate(over="ignore"):
+            scale = (np.abs(exact).max(1) / STEPS).astype(np.float32)
+        if not np.isfinite(scale).all():
+            raise DtypeError("quantise-not-finite", name=name)
+        # A row of zeros has scale 0, and so may a row of numbers too small for float32; 0 is nearest in both.
+        steps = np.divide(exact, scale[:, None], out=np.zeros_like(exact), where=scale[:, None] > 0)
+        found[name] = steps.round().clip(-STEPS, STEPS).astype(np.int8)
+        found[name + SCALE] = scale
+    return found
+
+
+class Weights(TensorFile):
+    """The weights of a file by name. If any are quantised, all are returned as float32.
+
+    Raises FileError if a quantised matrix has no valid scale.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        stored, shapes = super().dtypes, super().shapes
+        self._quantised = {name for name, dtype in stored.items() if dtype == "int8"}
+        for name in sorted(self._quantised):
+            scale, shape = name + SCALE, shapes[name]
+            if len(shape) != 2 or stored.get(scale) != "float32" or shapes[scale] != shape[:1]:
+                raise FileError("model-garbled", path=str(path), place=scale)
+            values = super().__getitem__(scale)
+            if not (np.isfinite(values) & (values >= 0)).all():
+                raise FileError("model-garbled", path=str(path), place=scale)
+        scales = {name + SCALE for name in self._quantised}
+        self._names = {name: None for name in stored if name not in scales}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._names:
+            raise KeyError(name)
+        tensor = super().__getitem__(name)
+        if name in self._quantised:
+            return np.multiply(tensor, super().__getitem__(name + SCALE)[:, None], dtype=np.float32)
+        return tensor.astype(np.float32, copy=False) if self._quantised else tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """From the header; no weight is read."""
+        found = super().shapes
+        return {name: found[name] for name in self._names}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The dtype in which each weight is returned."""
+        found = super().dtypes
+        return {name: "float32" if self._quantised else found[name] for name in self._names}
+
+    def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
+        """All weights, copied into memory; in one dtype if given."""
+        # A dequantised weight is a new array already.
+        return {name: np.array(x, dtype, copy=None if name in self._quantised else True) for name, x in self.items()}

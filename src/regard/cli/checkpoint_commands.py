@@ -28,7 +28,7 @@ def pull(
     revision: Annotated[str, typer.Option("--revision", metavar="metavar-revision", help="help-revision")] = "main",
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.language.hub_cache import pull as run
+    from regard.language.loading import pull as run
 
     folder = run(name, revision, quiet=as_json)
     if as_json:

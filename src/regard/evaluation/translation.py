@@ -18,9 +18,8 @@ from regard.errors import FileError
 from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
 from regard.generation.beams import BATCH_TOKENS, TranslationModel, search_many
 from regard.models import Model, read_any_model
-from regard.text import preparation
 from regard.text.corpus import Corpus, read_lines
-from regard.text.normalise import is_chinese
+from regard.text.normalise import is_chinese, moses_detokenised, moses_tokenised
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _language(folder: Path) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Languages:
-    """Source and target language; `tokenised` if the model's text is tokenised by `preparation.moses_tokenised`."""
+    """Source and target language; `tokenised` if the model's text is tokenised by `moses_tokenised`."""
 
     source: str
     target: str
@@ -162,7 +161,7 @@ class PairSet:
         found = [] if self.written is None else [paper_bleu(hypotheses, self.written)]
         if self.plain is not None:
             lowercase = self.languages.tokenised  # the model was trained on lower-cased text
-            texts = preparation.moses_detokenised(list(hypotheses), target) if self.languages.tokenised else hypotheses
+            texts = moses_detokenised(list(hypotheses), target) if self.languages.tokenised else hypotheses
             found.append(sacre_bleu(texts, self.plain, lowercase=lowercase, language=target))
             found.append(chrf(texts, self.plain, lowercase=lowercase))
         return found
@@ -187,10 +186,8 @@ def pair_set(corpus: Corpus, languages: Languages) -> PairSet:
     sources, lines, plain = list(grouped), list(first.values()), list(grouped.values())
     if not languages.tokenised:
         return PairSet(corpus.name, sources, lines, None, plain, languages)
-    written = [preparation.moses_tokenised(several, languages.target) for several in plain]
-    return PairSet(
-        corpus.name, preparation.moses_tokenised(sources, languages.source), lines, written, plain, languages
-    )
+    written = [moses_tokenised(several, languages.target) for several in plain]
+    return PairSet(corpus.name, moses_tokenised(sources, languages.source), lines, written, plain, languages)
 
 
 def split_set(folder: Path, split: str, languages: Languages, *, pattern: str, raw: str | None) -> PairSet:
@@ -212,7 +209,7 @@ def split_set(folder: Path, split: str, languages: Languages, *, pattern: str, r
         plain = place(raw, lang)
         if not plain.is_file():
             raise FileError("evaluate-split-absent", split=split, paths=f"{path}, {plain}")
-        return preparation.moses_tokenised(_lines(plain), lang)
+        return moses_tokenised(_lines(plain), lang)
 
     sources, written = tokenised(languages.source), tokenised(languages.target)
     plain = None

@@ -5,9 +5,8 @@ Works on token ids and the protocol `Decoding` only: no text, no weights, no tor
 """
 
 from regard.generation.beams import Beam, beam_search, search_many
-from regard.generation.decoding import Decoding
 from regard.generation.loop import Session, generate, stream
-from regard.generation.prompts import prefill
+from regard.generation.prompts import Decoding, prefill
 from regard.generation.sampling import GREEDY, Sampling
 
 __all__ = [

@@ -8,8 +8,16 @@ import numpy as np
 
 from regard.arrays import Array, to_numpy
 from regard.errors import ArgumentError
-from regard.generation.decoding import Decoding, GenerationModel
-from regard.generation.prompts import Ids, begin_decoding, check_chunk, eos_ids, parse_prompts, read
+from regard.generation.prompts import (
+    Decoding,
+    GenerationModel,
+    Ids,
+    begin_decoding,
+    check_chunk,
+    eos_ids,
+    parse_prompts,
+    read,
+)
 from regard.generation.sampling import is_on_other_device, scores_of
 from regard.number_checks import check_counts, is_number
 from regard.reference import log_sum_exp

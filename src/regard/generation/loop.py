@@ -8,9 +8,10 @@ import numpy as np
 
 from regard.arrays import Array, is_tensor, to_numpy
 from regard.errors import ArgumentError
-from regard.generation.decoding import Decoding, GenerationModel
 from regard.generation.prompts import (
     BatchReader,
+    Decoding,
+    GenerationModel,
     Ids,
     PromptRows,
     Reader,

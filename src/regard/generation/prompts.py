@@ -1,6 +1,7 @@
-"""Prompts: parsing, checks and padding of ids, and their prefill, at once or in chunks.
+"""Prompts: parsing, checks and padding of ids, their prefill, and the protocol of the models that read them.
 
-Lists, lists of lists and arrays become lists of ints before a model runs.
+Lists, lists of lists and arrays become lists of ints before a model runs. How a model implements caches, layers and
+arrays is its own concern.
 """
 
 import inspect
@@ -11,7 +12,6 @@ import numpy as np
 
 from regard.arrays import Array, is_integer, is_tensor, to_numpy
 from regard.errors import ArgumentError
-from regard.generation.decoding import Decoding, GenerationModel
 from regard.generation.sampling import check_not_sampling
 from regard.masks import Mask
 from regard.messages import Listed
@@ -19,6 +19,47 @@ from regard.number_checks import check_counts
 
 Ids: TypeAlias = SupportsIndex | Iterable[SupportsIndex] | None
 """One id, several, or none."""
+
+# --- the model: a batch of texts with their caches ---------------------------------------------------------
+
+
+class Decoding(Protocol):
+    """A batch of texts that a model is decoding. The first `step` sets the number of samples, B."""
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids, W."""
+
+    @property
+    def max_len(self) -> int | None:
+        """The largest number of columns; None for no limit."""
+
+    @property
+    def length(self) -> int:
+        """The number of columns read so far."""
+
+    def step(self, ids: Array, keep: Array | None = None) -> Array:
+        """Read ids (B, T), a NumPy array or of the model's array type, and return the logits (B, W) after them.
+
+        keep (B, T) is False for padding on the left of a shorter text; None means no padding.
+        """
+
+    def select(self, rows: list[int]) -> None:
+        """Continue with these samples in this order; samples may be reordered, repeated or dropped."""
+
+    def crop(self, length: int) -> None:
+        """Remove everything after the first `length` columns from the cache."""
+
+
+class GenerationModel(Protocol):
+    """A model: `begin(source=None, *, source_mask=None, …)` returns an empty Decoding."""
+
+    @property
+    def begin(self) -> Callable[..., Decoding]:
+        """Begin a batch; a source is encoded once, here."""
+
+
+# --- the ids -----------------------------------------------------------------------------------------------
 
 
 class PromptRows(NamedTuple):

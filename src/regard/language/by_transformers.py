@@ -16,7 +16,7 @@ from regard.arrays import to_numpy
 from regard.axes import in_range
 from regard.capture import edit, watch
 from regard.checkpoints.families import FAMILIES
-from regard.checkpoints.shards import ShardedTensors
+from regard.checkpoints.hub_folder import ShardedTensors
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.files.output import reason_of
@@ -25,13 +25,11 @@ from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
 from regard.language.input_text import check_text
 from regard.language.model import Backend, LanguageModel
 from regard.language.seeing import Seen, SilencedToken, labels
-from regard.language.settings import Task
-from regard.language.special_ids import SpecialIds
+from regard.language.settings import SpecialIds, Task
 from regard.messages import Listed, say
 from regard.packages import require_package
 from regard.records import See
-from regard.text.id_tokenizer import IdTokenizer
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import IdTokenizer, Tokenizer
 from regard.trace import Trace
 
 if TYPE_CHECKING:

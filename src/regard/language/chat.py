@@ -10,12 +10,11 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Session, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.streaming import stop_texts, text_pieces
-from regard.language.writing import chosen_pick
+from regard.language.writing import chosen_pick, stop_texts, text_pieces
 from regard.number_checks import check_counts
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens
-from regard.text.id_tokenizer import IdTokenizer
-from regard.text.token_text import text_or_hex, token_bytes, word_groups
+from regard.text.segmentation import text_or_hex, token_bytes, word_groups
+from regard.text.tokenizer import IdTokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

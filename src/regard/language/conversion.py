@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from regard.checkpoints import read_model, write_hub_model
 from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.gguf_model import read_gguf
-from regard.checkpoints.hub_export import hub_settings
-from regard.checkpoints.hub_folder import of_family
-from regard.checkpoints.model_folder import CONFIG, Stored, file_in_folder, gguf_of, is_hub_folder
+from regard.checkpoints.hub_folder import hub_settings, of_family
+from regard.checkpoints.model_folder import Stored, file_in_folder, gguf_of, is_hub_folder
+from regard.checkpoints.tensor_file import CONFIG
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file

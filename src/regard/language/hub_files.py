@@ -16,13 +16,10 @@ from regard.errors import FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.language.chat import ChatTemplate, template_values
-from regard.language.settings import Settings, Task
-from regard.language.special_ids import SpecialIds
+from regard.language.settings import Settings, SpecialIds, Task
 from regard.number_checks import is_number
-from regard.text.gguf_tokenizer import gguf_tokenizer
-from regard.text.id_tokenizer import AnyTokenizer, IdTokenizer
-from regard.text.tokenizer import Tokenizer
-from regard.text.vocabulary_files import byte_pair_tokenizer, word_piece_tokenizer
+from regard.text.tokenizer import AnyTokenizer, IdTokenizer, Tokenizer
+from regard.text.tokenizer_formats import byte_pair_tokenizer, gguf_tokenizer, word_piece_tokenizer
 
 CONFIG, SETTINGS, TOKENIZER_CONFIG = "config.json", "generation_config.json", "tokenizer_config.json"
 TEMPLATE = "chat_template.jinja"

@@ -18,9 +18,9 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.messages import Listed, say
-from regard.text.id_tokenizer import AnyTokenizer
 from regard.text.normalise import correct_spelling, tidy
 from regard.text.segmentation import main_script
+from regard.text.tokenizer import AnyTokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

@@ -1,9 +1,11 @@
-"""`load`: a LanguageModel from a folder, or a bundled one by name.
+"""`load`: a LanguageModel from a folder, or a bundled one by name; `pull`: a model from the hub into its cache.
 
-Every file is validated before use, and the files are checked against each other.
+Every file is validated before use, and the files are checked against each other. `load` never downloads. The names of
+variables and folders of the cache are those of the package `huggingface_hub`; reading the cache does not import it.
 """
 
 import os
+import re
 import warnings
 from importlib.util import find_spec
 from math import prod
@@ -14,26 +16,22 @@ from regard.checkpoints import Stored, read_model
 from regard.checkpoints.gguf_file import is_gguf
 from regard.checkpoints.gguf_model import read_gguf
 from regard.checkpoints.hub_folder import of_family
-from regard.checkpoints.model_folder import (
-    CONFIG,
-    file_in_folder,
-    gguf_of,
-    is_hub_folder,
-    is_known_family,
-    model_folder_of,
-)
+from regard.checkpoints.model_folder import file_in_folder, gguf_of, is_hub_folder, is_known_family, model_folder_of
+from regard.checkpoints.tensor_file import CONFIG
 from regard.errors import ArgumentError, FileError
-from regard.language.hub_cache import ID, cached
+from regard.files.input import read_file
+from regard.files.output import reason_of
 from regard.language.input_text import WORDS_FILE, read_words
 from regard.language.model import Backend, LanguageModel
-from regard.language.settings import Task, read_settings
-from regard.language.special_ids import special_ids_of
+from regard.language.settings import Task, read_settings, special_ids_of
 from regard.messages import Listed, say
+from regard.packages import require_package
 from regard.reference import Transformer
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.language.hub_files import HubFiles
+
 
 TASKS: dict[str, Task] = {"encoder": "encoding", "decoder": "text", "encoder-decoder": "translation"}
 """The task of a public model by its kind."""
@@ -48,7 +46,7 @@ def find_model(source: str | os.PathLike[str]) -> Path:
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
         name = os.fspath(source)
-        if "/" in name and ID.fullmatch(name):
+        if "/" in name and HUB_ID.fullmatch(name):
             if (found := cached(name)) is not None:
                 return found
             raise FileError("language-not-pulled", name=name)
@@ -192,3 +190,73 @@ def _report_unused(files: "HubFiles", config_keys: tuple[str, ...]) -> None:
 
 class UnusedKeysWarning(UserWarning):
     """A file of a model has keys that change nothing here."""
+
+
+# --- Hugging Face's cache --------------------------------------------------------------------------------
+
+HUB_ID = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,200}", re.ASCII)
+PULLED_FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.jinja")
+"""Weights, settings and tokenizers; no pickles and no code."""
+LEFT_OUT = ("onnx/*", "openvino/*", "original/*", "consolidated*", "*.msgpack", "runs/*", "*/checkpoint-*")
+"""The same weights in other formats."""
+
+
+def cache_folder() -> Path:
+    """The folder of the cache, as `huggingface_hub` chooses it."""
+    if given := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(given).expanduser()
+    home = os.environ.get("HF_HOME")
+    if home is None:
+        home = os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(home).expanduser() / "hub"
+
+
+def cached(name: str) -> Path | None:
+    """The folder of a model in the cache, the revision that was pulled last as "main"; None if it is not there."""
+    if not HUB_ID.fullmatch(name):
+        return None
+    model = cache_folder() / f"models--{name.replace('/', '--')}"
+    try:
+        commit = read_file(model / "refs" / "main", most=1024).decode("ascii").strip()
+    except (FileError, ValueError):
+        commits = sorted(model.glob("snapshots/*"), key=lambda one: one.stat().st_mtime)
+        return commits[-1] if commits else None
+    folder = model / "snapshots" / commit
+    return folder if re.fullmatch(r"[\w-]{1,80}", commit) and folder.is_dir() else None
+
+
+def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
+    """Download a model from the hub into the cache, or what is missing of it, and return its folder.
+
+    Raises ArgumentError for an invalid name, FileError where it cannot be downloaded.
+    """
+    if not HUB_ID.fullmatch(name):
+        raise ArgumentError("pull-name", found=name[:100])
+    if not REVISION.fullmatch(revision):
+        raise ArgumentError("pull-revision", found=revision[:100])
+    require_package("huggingface_hub", "regard pull")
+    import huggingface_hub
+    from huggingface_hub import errors
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if quiet:
+        disable_progress_bars()
+    try:
+        found = huggingface_hub.snapshot_download(
+            name, revision=revision, allow_patterns=list(PULLED_FILES), ignore_patterns=list(LEFT_OUT)
+        )
+    except errors.GatedRepoError as error:
+        raise FileError("pull-gated", name=name) from error
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        raise FileError("pull-absent", name=name, revision=revision, endpoint=_endpoint()) from error
+    except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
+        key = "pull-offline" if huggingface_hub.constants.HF_HUB_OFFLINE else "pull-unreachable"
+        raise FileError(key, name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
+    except Exception as error:  # of the package, and of those that it downloads with
+        raise FileError("pull-unreachable", name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
+    return Path(found)
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from regard.config import TransformerConfig
-from regard.language.settings import Settings
-from regard.language.special_ids import SpecialIds
-from regard.text.id_tokenizer import AnyTokenizer
+from regard.language.settings import Settings, SpecialIds
+from regard.text.tokenizer import AnyTokenizer
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""Settings: the default options of a model, from generation_config.json beside its weights.
+"""Settings: the default options of a model, from generation_config.json beside its weights. SpecialIds: control ids.
 
 The file uses the names of Hugging Face where there are any. Every value is validated, and an absent one has its
 default; an unknown name is refused, so that a typing error does not silently give the default.
@@ -15,6 +15,7 @@ from regard.config import TransformerConfig
 from regard.config.tree import JSON_TYPES, Fault, TreeReader
 from regard.errors import FileError
 from regard.messages import Listed
+from regard.text.tokenizer import Tokenizer
 
 Task = Literal["translation", "text", "encoding"]
 
@@ -130,3 +131,30 @@ def _file_error(path: Path, given: Any, fault: Fault) -> FileError:
 
 def _invalid_value(path: Path, place: str, found: Any, wanted: str) -> FileError:
     return FileError("settings-value", path=str(path), place=place, found=repr(found)[:80], wanted=wanted)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpecialIds:
+    """Control ids around texts.
+
+    start            the first id that the decoder of an encoder–decoder model reads
+    ends             the ids that end a text; the first one is shown as the end
+    before_prompt    before a text that a decoder continues
+    before, after    around a text that an encoder reads
+    """
+
+    start: int | None = None
+    ends: tuple[int, ...] = ()
+    before_prompt: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    def around(self, ids: list[int]) -> list[int]:
+        """The ids of a text as an encoder reads them."""
+        return [*self.before, *ids, *self.after]
+
+
+def special_ids_of(tokenizer: Tokenizer) -> SpecialIds:
+    """The rules of models that this package trains: a text begins after an <eos>, and a source ends with one."""
+    end = () if tokenizer.eos is None else (tokenizer.eos,)
+    return SpecialIds(start=tokenizer.bos, ends=end, before_prompt=end, after=end)

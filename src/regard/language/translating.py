@@ -13,8 +13,8 @@ from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread, run_all
 from regard.language.input_text import EMPTY, InputText, Note, check_text, input_notes, read_input
 from regard.reference import Transformer
-from regard.text.id_tokenizer import AnyTokenizer
 from regard.text.segmentation import split_sentences
+from regard.text.tokenizer import AnyTokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

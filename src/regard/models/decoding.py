@@ -17,8 +17,7 @@ from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
 from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
-from regard.models.inputs import checked_ids, on_device
-from regard.models.span import GrowingPast, Past, StaticPast
+from regard.models.inputs import GrowingPast, Past, StaticPast, checked_ids, on_device
 from regard.number_checks import check_counts
 from regard.records import Attend
 from regard.reference.inputs import as_array, padding_after

@@ -3,6 +3,7 @@
 From the whole to the parts: the model, a stack of blocks, one block, the layers of a config.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -33,11 +34,10 @@ from regard.layers import (
 )
 from regard.layers.attention import Rotate
 from regard.layers.cache import NO_CACHE, KeysAndValues, LayerCache
+from regard.layers.embeddings import INITIAL_STD
 from regard.masks import Mask
 from regard.models.decoding import Decoding, start_decoding
-from regard.models.initial_weights import initialise
-from regard.models.inputs import checked_ids, checked_positions, checked_segments
-from regard.models.span import Span, full_span
+from regard.models.inputs import Span, checked_ids, checked_positions, checked_segments, full_span
 from regard.records import Attend, Kind
 
 Part = Callable[[Tensor], Tensor]
@@ -370,3 +370,26 @@ def build_output(config: TransformerConfig) -> OutputLayer | None:
         transform=(activation, build_norm(config)) if config.output.transform else None,
         softcap=config.output.softcap,
     )
+
+
+def initialise(model: Transformer) -> None:
+    """Post-norm: Xavier. Else: as GPT-2, with the last projection of each of n sub-layers scaled by 1/√n.
+
+    Without post-norm the sum of n sub-layers would otherwise grow like √n; under post-norm each sum is normed.
+    """
+    pre_norm = model.config.norm.place != "post"
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            if pre_norm:
+                nn.init.normal_(module.weight, std=INITIAL_STD)
+            else:
+                nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, TokenEmbedding) and module.factor is not None:
+            nn.init.normal_(module.weight, std=1 / module.factor)  # × √d_model follows
+    for stack in (model.encoder, model.decoder) if pre_norm else ():
+        names = ("o_proj.weight", "feed_forward.down.weight")
+        last = [] if stack is None else [weight for name, weight in stack.named_parameters() if name.endswith(names)]
+        for weight in last:
+            nn.init.normal_(weight, std=INITIAL_STD / math.sqrt(len(last)))

@@ -10,7 +10,7 @@ from regard.messages import Listed, say
 from regard.recipes.puzzles import PuzzleBatches, puzzle_tokenizer
 from regard.recipes.recipe import DataSpec, Recipe, check_relative
 from regard.text.corpus import RECORDS, TABLES, Corpus, fitting, read_lines, read_pairs, read_text
-from regard.text.preparation import moses_tokenised, simplified
+from regard.text.normalise import moses_tokenised, simplified
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_training import SPECIALS, learn_tokenizer
 from regard.text.word_links import Link, parse_links, split_words, token_links

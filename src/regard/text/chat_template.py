@@ -1,19 +1,25 @@
 """Conversations as text: messages, checked, and rendered by the chat template of a tokenizer.
 
-The template is untrusted: `template_process` renders it. Text of a message that looks like a control token stays text.
+The template is untrusted: a separate process renders it in Jinja's sandbox, and one that loops or allocates is stopped.
+
+    {"template": …, "values": {…}} on stdin  →  {"text": …}, or {"key": …, "values": {…}} on stdout
+
+Text of a message that looks like a control token stays text. The names that templates use are those of Hugging Face.
 """
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from regard.errors import ArgumentError, FileError
 from regard.memory import format_bytes
 from regard.packages import require_package
-from regard.text import template_process
-from regard.text.process_limits import start
+from regard.text.process_limits import limit_process, start
 
 TIMEOUT = 20.0
 LONGEST_CONVERSATION = 2**22
@@ -55,7 +61,7 @@ def render(template: str, messages: Sequence[Message], values: Mapping[str, Any]
         content = json.dumps({"template": template, "values": given | dict(values)}).encode()
     except (TypeError, ValueError) as error:
         raise ArgumentError("chat-message", place="messages", found=str(error)[:80]) from error
-    with start(template_process.__name__) as process:
+    with start(__name__) as process:
         try:
             output = process.communicate(content, timeout=TIMEOUT)[0]
         except subprocess.TimeoutExpired:
@@ -71,14 +77,14 @@ def render(template: str, messages: Sequence[Message], values: Mapping[str, Any]
     if "text" in answer:
         return str(answer["text"])
     if answer["key"] == "chat-template-large":
-        raise FileError("chat-template-large", path=str(path), most=format_bytes(template_process.MEMORY))
+        raise FileError("chat-template-large", path=str(path), most=format_bytes(MEMORY))
     if answer["key"] == "chat-template-raised":
         raise FileError("chat-template-raised", path=str(path), reason=answer["values"]["reason"])
     raise FileError("chat-template-fails", path=str(path), reason=answer["values"]["reason"])
 
 
 def _too_slow(path: Path) -> FileError:
-    return FileError("chat-template-slow", path=str(path), seconds=template_process.SECONDS)
+    return FileError("chat-template-slow", path=str(path), seconds=SECONDS)
 
 
 def split_control_tokens(messages: Sequence[Message], names: Iterable[str]) -> list[dict[str, Any]]:
@@ -92,3 +98,75 @@ def split_control_tokens(messages: Sequence[Message], names: Iterable[str]) -> l
 
     found = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
     return [{key: split(one) if isinstance(one, str) else one for key, one in each.items()} for each in messages]
+
+
+# --- the separate process --------------------------------------------------------------------------------
+
+SECONDS = 3
+"""Of processor time."""
+MEMORY = 128 * 2**20
+"""Bytes beyond what the process has when it begins to render."""
+LONGEST_TEXT = 2**22
+"""Characters of the result."""
+
+
+class TemplateRaisedError(Exception):
+    """The template itself refuses the messages."""
+
+
+def _rendered(template: str, values: dict[str, Any]) -> str:
+    """The text of a template. Raises what Jinja raises, and TemplateRaisedError."""
+    from jinja2 import nodes
+    from jinja2.ext import Extension, loopcontrols
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """{% generation %} marks what the model writes; it changes no text."""
+
+        tags = {"generation"}  # noqa: RUF012 - Jinja's own way
+
+        def parse(self, parser: Any) -> Any:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body, lineno=line)
+
+    def raise_exception(message: str) -> None:
+        raise TemplateRaisedError(str(message))
+
+    def to_json(value: Any, ensure_ascii: bool = False, **layout: Any) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, **layout)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = to_json
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda layout: datetime.now().strftime(layout)
+    return environment.from_string(template).render(**values)
+
+
+def answer(given: dict[str, Any]) -> dict[str, Any]:
+    """The answer of the process; every error is an answer too."""
+    try:
+        text = _rendered(given["template"], given["values"])
+    except TemplateRaisedError as error:
+        return {"key": "chat-template-raised", "values": {"reason": str(error)[:300]}}
+    except MemoryError:
+        return {"key": "chat-template-large", "values": {}}
+    except Exception as error:  # a template may raise anything
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        return {"key": "chat-template-fails", "values": {"reason": f"{type(error).__name__}: {reason}"}}
+    if len(text) > LONGEST_TEXT:
+        return {"key": "chat-template-large", "values": {}}
+    return {"text": text}
+
+
+def main() -> None:
+    """Read the template and the messages, limit the process, render, and print the answer."""
+    given = json.loads(sys.stdin.buffer.read())
+    import jinja2.ext
+    import jinja2.sandbox  # noqa: F401 - before the limits
+
+    limit_process(memory=MEMORY, seconds=SECONDS)
+    print(json.dumps(answer(given)), flush=True)
+    os._exit(0)

@@ -1,6 +1,6 @@
 """Tokenizer: text to ids and back, from one file, tokenizer.json, in Hugging Face's layout.
 
-It wraps `tokenizers`. A file that is not bundled is tried in a separate process first (`tokenizer_check`): a file whose
+It wraps `tokenizers`. A file that is not bundled is tried in a separate process first (`tokenizer_trial`): a file whose
 rules expand a text, stall on one or have gaps in their ids is refused. Text never becomes a control token: "<eos>" in a
 sentence is five characters, and only the code that builds a batch adds <eos>. `tokenizer_training` learns tokenizers.
 """
@@ -21,7 +21,7 @@ from regard.errors import ArgumentError, FileError
 from regard.files.formats import check_file_format
 from regard.files.input import read_file
 from regard.files.output import check_target, write_bytes
-from regard.text.token_text import MARK, byte_level_bytes, text_or_hex
+from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex
 
 # Names of the same control token in the files of public models.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -265,7 +265,7 @@ class Tokenizer:
         """The tokenizer of the content of a tokenizer.json, which need not be trusted; `source` is for messages."""
         # Imported here: bundled models do not need it, and start faster without.
         from regard.text.regex_cost import Cost
-        from regard.text.tokenizer_check import check_content
+        from regard.text.tokenizer_trial import check_content
 
         cost = check_content(source, content)
         inner = _loaded(source, content)
@@ -326,3 +326,57 @@ def _split(text: str) -> Iterator[tuple[str, bool]]:
 
 
 _LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
+
+
+class IdTokenizer:
+    """Text such as "15 3 27" to ids and back; the same methods as a Tokenizer.
+
+    >>> IdTokenizer(30).encode("15 3 27"), IdTokenizer(30).decode([15, 3])
+    ([15, 3, 27], '15 3')
+    """
+
+    unknown = None
+    control_tokens: tuple[str, ...] = ()
+
+    def __init__(
+        self, vocab_size: int, *, pad: int | None = None, bos: int | None = None, eos: int | None = None
+    ) -> None:
+        self.vocab_size, self.pad, self.bos, self.eos = vocab_size, pad, bos, eos
+
+    def special(self, name: Literal["pad", "bos", "eos", "unknown"]) -> int:
+        """The id of a control token. Raises ArgumentError where there is none."""
+        found: int | None = getattr(self, name)
+        if found is None:
+            raise ArgumentError("tokenizer-special", name=name)
+        return found
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text of numbers. Raises ArgumentError for anything else."""
+        words = text.replace(",", " ").split()
+        for word in words:
+            if not word.isascii() or not word.isdigit() or int(word[:20]) >= self.vocab_size:
+                raise ArgumentError("tokenizer-absent", found=word[:20], last=self.vocab_size - 1)
+        return [int(word) for word in words]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The numbers, with spaces between."""
+        return " ".join(self.pieces(ids))
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each id as a number."""
+        return [str(int(one)) for one in ids]
+
+    def raw_tokens(self, ids: Iterable[int]) -> list[str]:
+        """Each id as a number, with the space before it."""
+        return [f" {one}" for one in self.pieces(ids)]
+
+    def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """None: every id is written."""
+        return (), ()
+
+
+AnyTokenizer = Tokenizer | IdTokenizer

@@ -19,7 +19,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.text.token_text import MARK
+from regard.text.segmentation import MARK
 from regard.text.tokenizer import Tokenizer
 
 Kind = Literal["characters", "words", "pieces", "bytes"]

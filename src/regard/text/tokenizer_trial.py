@@ -2,23 +2,29 @@
 
     content on stdin  →  one line of JSON on stdout: {"cost": "linear"}, or {"key": …, "values": {…}}
 
-The process first limits its own memory and processor time. It imports neither NumPy nor torch. `tokenizer_check` starts
-it and reads its answer.
+The process first limits its own memory and processor time. It imports neither NumPy nor torch. `check_content` starts
+it and reads its answer before the calling process loads the file. The trial costs one start of Python and one pass over
+the file. Accepted files are cached by their hash until the calling process ends.
 """
 
 import gc
+import hashlib
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import tokenizers
 from tokenizers import Regex, normalizers
 
+from regard.errors import FileError
 from regard.memory import format_bytes
-from regard.text.process_limits import limit_process
+from regard.text.process_limits import limit_process, start
 from regard.text.regex_cost import Cost, search_cost
 from regard.text.regex_parse import PatternError, SlowPatternError
 from regard.text.tokenizer_limits import MOST_GROWTH, Refusal, check_bytes, check_tree, parse_json
@@ -132,3 +138,45 @@ def main() -> None:
     limit_process(memory=memory_limit(len(content)), seconds=SECONDS)
     print(json.dumps(try_content(content)), flush=True)
     os._exit(0)  # freeing a large tree takes long
+
+
+# --- the calling process ---------------------------------------------------------------------------------
+
+TIMEOUT = 20.0
+"""Seconds. The limit on processor time is lower; this one is for systems without such a limit, or very busy ones."""
+
+_ACCEPTED: dict[bytes, Cost] = {}
+
+
+def check_content(path: Path, content: bytes) -> Cost:
+    """How the time of this file's patterns grows; FileError where the file is unsafe or unusable."""
+    key = hashlib.sha256(content).digest()
+    if key not in _ACCEPTED:
+        found = _run_trial(content)
+        if "key" in found:
+            reason = str(found["key"]).removeprefix("tokenizer-")
+            raise FileError(f"tokenizer-{reason}", path=str(path), **found["values"])
+        _ACCEPTED[key] = Cost(found["cost"])
+    return _ACCEPTED[key]
+
+
+def _run_trial(content: bytes) -> dict[str, Any]:
+    slow = {"key": "tokenizer-slow", "values": {"seconds": f"> {SECONDS}", "most": "1"}}
+    try:
+        process = start(__name__)
+    except OSError:  # no second process is possible, as in a browser: try it here, without limits
+        return try_content(content)
+    with process:
+        try:
+            output = process.communicate(content, timeout=TIMEOUT)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return slow
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode == 0:
+        return dict(json.loads(output))
+    if process.returncode in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)):
+        return slow
+    return {"key": "tokenizer-memory", "values": {"most": format_bytes(memory_limit(len(content)))}}

@@ -1,8 +1,8 @@
 """Weights in larger cells: pooled into the bins of a map, or merged into characters or words.
 
 Keys are summed and queries averaged, so that a row still sums to 1. `pool` is a fast `reference.pooled_map` that can
-also pool maps, which is exact because the number of queries of each row is known. `text.token_text` decides by spelling
-which tokens belong together; samples differ in that, so one sample is merged at a time.
+also pool maps, which is exact because the number of queries of each row is known. `text.segmentation` decides by
+spelling which tokens belong together; samples differ in that, so one sample is merged at a time.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from regard.exact_weights import WeightsArray
 from regard.messages import Listed
 from regard.padding import Padding
 from regard.records import Record, tokens_of
-from regard.text.token_text import character_groups, text_or_hex, token_bytes, word_groups
+from regard.text.segmentation import character_groups, text_or_hex, token_bytes, word_groups
 
 
 def pool(weights: np.ndarray, counts: np.ndarray, high: int, wide: int) -> tuple[np.ndarray, np.ndarray]:

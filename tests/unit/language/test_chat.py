@@ -13,7 +13,7 @@ from regard import load
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.language import LanguageModel
 from regard.language.chat import Conversation, conversation_ids
-from regard.language.streaming import text_pieces
+from regard.language.writing import text_pieces
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}<s>{% endif %}"

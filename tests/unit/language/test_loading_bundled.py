@@ -13,8 +13,7 @@ from narrowing import present
 
 import regard
 from benchmarks.translator import HUNDRED, JUDGED, read_judged, read_sentences
-from regard.checkpoints.quantised import LARGE, SCALE
-from regard.checkpoints.tensor_file import TensorFile
+from regard.checkpoints.tensor_file import LARGE, SCALE, TensorFile
 from regard.errors import FileError
 from regard.evaluation.poems import FORMS, right_lines
 from regard.language import BUNDLED, LanguageModel

@@ -16,7 +16,7 @@ from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import RegardError
 from regard.models import Transformer
-from regard.models.span import full_span
+from regard.models.inputs import full_span
 from regard.trace import Recorder
 
 TRANSLATORS = [name for name, config in CONFIGS.items() if config.kind == "encoder-decoder"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.text import split_words
-from regard.text.token_text import byte_level_bytes, character_groups, text_or_hex, token_bytes, word_groups
+from regard.text.segmentation import byte_level_bytes, character_groups, text_or_hex, token_bytes, word_groups
 
 TEXT = "床前明月光，疑是霜。The unbelievably 🤗 span’s 龘"
 # TEXT as the vocabularies of GPT-2 and of Qwen2.5 write it, a space between tokens.

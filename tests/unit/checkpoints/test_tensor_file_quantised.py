@@ -13,8 +13,7 @@ from models import random_ids, random_weights
 from tolerances import assert_same_bits
 
 from regard.checkpoints import Weights, quantise, read_model, save_model
-from regard.checkpoints.quantised import LARGE, STEPS
-from regard.checkpoints.tensor_file import write_tensors
+from regard.checkpoints.tensor_file import LARGE, STEPS, write_tensors
 from regard.config import TransformerConfig
 from regard.errors import DtypeError, FileError
 from regard.models import Transformer as TorchTransformer

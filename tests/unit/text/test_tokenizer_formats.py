@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.errors import FileError
-from regard.text.gguf_tokenizer import gguf_tokenizer
+from regard.text.tokenizer_formats import gguf_tokenizer
 
 CORPUS = [
     "The quick brown fox doesn't jump over 12345 lazy dogs; it's what they'll do.",

@@ -16,7 +16,7 @@ import pytest
 import regard
 from hostile_hub import CONFIG, content, header
 from regard.errors import ArgumentError, FileError
-from regard.language.hub_cache import cache_folder, cached, pull
+from regard.language.loading import cache_folder, cached, pull
 
 NAME, COMMIT = "org/tiny-model", "0123456789abcdef0123456789abcdef01234567"
 FILES = {

@@ -18,7 +18,7 @@ import hostile_tokenizers as files
 from hostile_tokenizers import try_tokenizer
 from mutations import mutated
 from regard.errors import ArgumentError, FileError
-from regard.text import Tokenizer, process_limits, tokenizer_check, tokenizer_trial
+from regard.text import Tokenizer, process_limits, tokenizer_trial
 from regard.text.regex_cost import Cost
 from regard.text.tokenizer import ASSETS
 
@@ -105,17 +105,17 @@ def test_a_trial_that_crashes_or_stalls_is_a_refusal(
     code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_limits, "_command", lambda _: [sys.executable, "-c", code])
-    monkeypatch.setattr(tokenizer_check, "TIMEOUT", 1.0)
+    monkeypatch.setattr(tokenizer_trial, "TIMEOUT", 1.0)
     with pytest.raises(FileError, match=message):
-        tokenizer_check.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
+        tokenizer_trial.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
 
 
 def test_without_a_second_process_the_file_is_tried_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_limits, "_command", lambda _: ["/nowhere/python"])
     content = json.dumps(files.tree_of(files.small(), version="1.0")).encode() + b" "
-    assert tokenizer_check.check_content(Path("tokenizer.json"), content) is Cost.LINEAR
+    assert tokenizer_trial.check_content(Path("tokenizer.json"), content) is Cost.LINEAR
     with pytest.raises(FileError, match="never end"):
-        tokenizer_check.check_content(Path("tokenizer.json"), HOSTILE["pattern 0"] + b" ")
+        tokenizer_trial.check_content(Path("tokenizer.json"), HOSTILE["pattern 0"] + b" ")
 
 
 def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bundled_tokenizers_do_not_import_the_trial() -> None:
     program = f"import sys; from regard.text import Tokenizer; Tokenizer.read({str(ASSETS / 'poet/tokenizer.json')!r})"
-    program += "; print({'subprocess', 'regard.text.tokenizer_check', 'regard.text.regex_cost'} & set(sys.modules))"
+    program += "; print({'subprocess', 'regard.text.tokenizer_trial', 'regard.text.regex_cost'} & set(sys.modules))"
     assert "regard" not in subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
 
 
@@ -149,7 +149,7 @@ def test_the_trial_of_a_large_vocabulary_is_fast(tmp_path: Path) -> None:
     model = {"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False}
     content = json.dumps(files.tree_of(GOOD["t5"], model=model)).encode()
     before = children_seconds()
-    assert tokenizer_check.check_content(tmp_path / "tokenizer.json", content) is Cost.LINEAR
+    assert tokenizer_trial.check_content(tmp_path / "tokenizer.json", content) is Cost.LINEAR
     assert children_seconds() - before < 1.0  # about 0.4 s; tests run in parallel
 
 

@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoModelForCausalLM
 from hostile_hub import write_valid
 from regard.checkpoints import read_model, save_model
 from regard.checkpoints.families import FAMILIES
-from regard.checkpoints.hub_export import ARCHITECTURES, write_hub_model
+from regard.checkpoints.hub_folder import ARCHITECTURES, write_hub_model
 from regard.config import AttentionStyle, Learned, Norm, Output, TransformerConfig
 from regard.errors import ArgumentError, FileError, RegardError
 

@@ -172,9 +172,10 @@ def test_times_of_a_gpu_stand_beside_those_of_the_cpu() -> None:
     times = {"32": 1e-6}
     each = {"tokens": 32, "training": {"one text": {"LSTM": times}, "a batch": {"LSTM": times}}}
     each["generation"] = {"LSTM": times}
-    report = markdown({"time": {"device": "cpu", **each}, "time on a GPU": {"device": "cuda", **each}})
+    on_gpu = {"device": "cuda", "versions": "Commit 0123abc, python 3.12.3, torch 2.11.0", **each}
+    report = markdown({"time": {"device": "cpu", **each}, "time on a GPU": on_gpu})
     assert "## Time\n" in report
-    assert "## Time on a GPU\n" in report
+    assert "## Time on a GPU\n\nCommit 0123abc, python 3.12.3, torch 2.11.0; " in report
     assert "time on a GPU:" not in report
 
 

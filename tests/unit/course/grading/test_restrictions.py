@@ -386,7 +386,7 @@ def test_an_interrupted_check_leaves_no_process_and_no_file(name: str, tmp_path:
     code = check.wait(timeout=20)
     in_order = name in ("SIGTERM", "SIGHUP", "SIGINT")
     assert code == (128 + number if in_order else -number)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15  # the program sleeps for much longer
     if in_order:
         assert list(temporary.iterdir()) == []
     assert until(lambda: not any(temporary.iterdir()), 5)  # a killed grader cannot do it: its supervisor does

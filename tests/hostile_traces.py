@@ -54,7 +54,8 @@ def example() -> bytes:
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(1, 2, 5, 3)), rng.normal(size=(1, 1, 7, 3))
     mask = Mask.causal() & Mask.padding(np.array([[1, 1, 0, 1, 1, 1, 1]])) | Mask.prefix(1)
-    everything = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, values=True, qk=True)
+    asked = {"max_score": True, "entropy": True, "received": True, "distance": True, "values": True, "outputs": True}
+    everything = See(map=4, top=2, qk=True, **asked)
     _, record = attend(q, k, k, mask=mask, see=everything)
     first = record.named("h.0.attn", "cross").with_tokens(list("abcde"), list("甲乙丙丁戊己庚"))
     first = replace(first, ids=np.ones((1, 5), int))

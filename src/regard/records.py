@@ -42,6 +42,7 @@ class See:
     sink      the mean weight of the first key, which often receives attention that no other key needs
     distance  the share of attention by the distance between query and key
     values    the norm of the vector that each key contributes: ‖v W_o‖ where the projection is known, else ‖v‖
+    outputs   the output of each head, before the output projection: a copy of what the call computed
     qk        keep q and k, so that any rectangle of exact weights can be computed later
     v         with qk, keep v too, so that the output of a query can be shown with the weights it is made of
 
@@ -51,8 +52,8 @@ class See:
                     kernel, which computes the statistics in the same pass. This is faster, and the model's output may
                     differ in its last bits. `Record.fused` reports it. `attend` always does this.
     differentiable  gradients flow through the map, the LSE and the entropy that `attend` returns, so that attention
-                    itself can be trained. Gradients never flow through max_score, received, top, sink, distance and
-                    values.
+                    itself can be trained. Gradients never flow through max_score, received, top, sink, distance,
+                    values and outputs.
     """
 
     map: int | None = 256
@@ -64,6 +65,7 @@ class See:
     sink: bool = True
     distance: bool = False
     values: bool = False
+    outputs: bool = False
     qk: bool = False
     v: bool = False
     fused: bool = False
@@ -165,6 +167,8 @@ class Record:
               with the last key
               Both are means over the queries that are not fully masked, and 0 where there are none.
     value_norms  B H S, the norm of the vector that each key contributes at weight 1
+    outputs   B H T Ev, the output of each head before the output projection, as the call computed it, dropout included;
+              0 for padding
     sink_mass B H T, the share of each query's attention that goes to no key: to a learned sink logit, to the 1 of
               "softmax plus one", to a key of zeros or a key that the module has learned. With it a row sums to 1. None
               where all attention goes to keys
@@ -186,6 +190,7 @@ class Record:
     sink: Array | None = None
     distance: Array | None = None
     value_norms: Array | None = None
+    outputs: Array | None = None
     sink_mass: Array | None = None
     query_tokens: tuple[tuple[str, ...], ...] | None = None
     """The tokens at the queries, one tuple per sample (or one for all)."""
@@ -272,20 +277,22 @@ class Record:
             return self.map[:, heads, rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
-    def outputs(self, rows: slice | range | None = None) -> Array:
-        """The output of each head before the output projection, B H rows Ev: its exact weights times its values.
+    def with_outputs(self) -> "Record":
+        """A copy that has `outputs`; where they were not recorded, they are computed from exact weights and values.
 
-        Needs `See(qk=True, v=True)`; NotKeptError with the fix where the values were not kept.
+        NotKeptError with the fix where neither `See(outputs=True)` nor `See(qk=True, v=True)` was recorded.
         """
+        return self if self.outputs is not None else self.changed(outputs=self._computed_outputs())
+
+    def _computed_outputs(self) -> Array:
         values = None if self.exact is None else self.exact.values
         if self.exact is None or values is None:
             raise NotKeptError("outputs-not-kept", name=self.name)
         B, H, T, S = self.shape
-        rows = plain_slice(rows, T)
         high = max(1, CHECK_MEMORY_FROM // max(1, B * H * S))
         parts = []
-        for start in range(rows.start, max(rows.stop, rows.start + 1), high):
-            weights = self.exact.block(slice(start, min(rows.stop, start + high)), slice(0, S))
+        for start in range(0, max(1, T), high):
+            weights = self.exact.block(slice(start, min(T, start + high)), slice(0, S))
             exact = values.to(weights.dtype) if is_tensor(values) else values.astype(weights.dtype)
             grouped = weights.reshape(B, values.shape[1], -1, S)  # the heads of a group share its values
             parts.append((grouped @ exact).reshape(B, H, -1, values.shape[-1]))

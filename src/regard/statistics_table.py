@@ -28,7 +28,8 @@ _SIZES: dict[str, Callable[[int, int, int], int]] = {
     "top": lambda T, S, n: min(n, S),
 }
 """The size of each axis, from the numbers of queries and keys and the number that `See` requests: bins, or top keys."""
-_BY_REQUEST = ("R", "C", "top")
+_UNKNOWN = ("R", "C", "top", "Ev")
+"""Axes whose size does not follow from T and S."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +38,7 @@ class Statistic:
 
     name      the field of Record, and of Statistics where a backend computes it
     see       the field of See that requests it; None where it is recorded whenever a model has it
-    axes      its axes after B H: T queries, S keys, R C bins of the map, distances, top keys
+    axes      its axes after B H: T queries, S keys, R C bins of the map, distances, top keys, Ev the width of a value
     merge     how `Trace.stitched` merges the calls of a text; None where it leaves the statistic out
                   "queries"   the rows of all calls, one after the other
                   "weights"   computed again, from the exact weights of the whole text
@@ -75,16 +76,17 @@ class Statistic:
         return dict(zip(self.file_names, value if self.parts else (value,), strict=True))
 
     def known_sizes(self, T: int, S: int) -> tuple[int | None, ...]:
-        """The sizes of its axes after B H; None where a size depends on the request."""
-        return tuple(None if axis in _BY_REQUEST else _SIZES[axis](T, S, 0) for axis in self.axes)
+        """The sizes of its axes after B H; None where a size depends on the request or on the width of the values."""
+        return tuple(None if axis in _UNKNOWN else _SIZES[axis](T, S, 0) for axis in self.axes)
 
-    def bytes(self, see: "See", shape: Shape) -> int:
-        """The bytes that `see` requests for a call of shape B H T S, in float32."""
+    def bytes(self, see: "See", shape: Shape, Ev: int) -> int:
+        """The bytes that `see` requests for a call of shape B H T S with values of width Ev, in float32."""
         requested = None if self.see is None else getattr(see, self.see)
         if not requested:
             return 0
         B, H, T, S = shape
-        return B * H * self.itemsize * prod(_SIZES[axis](T, S, requested) for axis in self.axes)
+        sizes = (Ev if axis == "Ev" else _SIZES[axis](T, S, requested) for axis in self.axes)
+        return B * H * self.itemsize * prod(sizes)
 
 
 STATISTICS = (
@@ -97,6 +99,7 @@ STATISTICS = (
     Statistic(name="sink", see="sink", axes=(), merge="weights", linear=True),
     Statistic(name="distance", see="distance", axes=("distances",), merge=None, linear=True),
     Statistic(name="value_norms", see="values", axes=("S",), merge="last", stored="values", computed=False),
+    Statistic(name="outputs", see="outputs", axes=("T", "Ev"), merge="queries", computed=False),
     Statistic(name="sink_mass", see=None, axes=("T",), merge="queries", linear=True),
 )
 
@@ -105,11 +108,11 @@ REQUESTS = tuple(one.see for one in STATISTICS if one.see is not None)
 
 
 @lru_cache(maxsize=256)  # the layers of a model repeat the same call
-def bytes_of(see: "See", shape: Shape) -> int:
-    """The bytes of the statistics of one call of shape B H T S, in float32.
+def bytes_of(see: "See", shape: Shape, Ev: int = 0) -> int:
+    """The bytes of the statistics of one call of shape B H T S with values of width Ev, in float32.
 
     >>> from regard.records import See
     >>> bytes_of(See(map=None, entropy=True, top=2), (1, 1, 10, 20))  # lse, entropy, two keys with weights, sink
     324
     """
-    return sum(one.bytes(see, shape) for one in STATISTICS)
+    return sum(one.bytes(see, shape, Ev) for one in STATISTICS)

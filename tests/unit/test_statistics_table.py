@@ -18,7 +18,7 @@ from regard.records import Record, Statistics
 from regard.statistics_table import REQUESTS, STATISTICS, bytes_of
 from regard.trace import file, from_weights, read_record, stitching
 
-EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True)
+EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, outputs=True)
 
 
 def test_every_statistic_is_a_field() -> None:
@@ -56,7 +56,7 @@ def test_arrays_have_the_axes_and_bytes_of_the_table(kind: str, call: Call) -> N
             known = zip(array.shape, (B, H, *one.known_sizes(T, S)), strict=True)
             assert all(size is None or size == found for found, size in known)
             held += array.nbytes
-    assert held == bytes_of(EVERYTHING, record.shape)
+    assert held == bytes_of(EVERYTHING, record.shape, v.shape[-1])
 
 
 READERS = [budget, guard, file, read_record, stitching, from_weights]

@@ -1,7 +1,8 @@
 """What is kept of each attention within a memory budget: decided before anything is computed.
 
 Every module of the same type gets the same share, so that the last layers are not left empty. Exact weights are left
-out first, then maps become coarser, then the top keys are left out; statistics of one number per query stay.
+out first, then outputs, then maps become coarser, then the top keys are left out; statistics of one number per query
+stay.
 """
 
 import re
@@ -53,7 +54,8 @@ class Budget:
     def fit(self, captured: CapturedCall | CapturedWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
         """What to keep of this call; TooLargeError if not even one number per query fits."""
         exact = _bytes_of_exact(captured, self._see.v) if self._see.qk else 0
-        need = bytes_of(self._see, sizes) + exact
+        Ev = 0 if captured.v is None else captured.v.shape[-1]
+        need = bytes_of(self._see, sizes, Ev) + exact
         if self._budget is None and self._wanted + need <= UNASKED:
             self._wanted += need
             return self._see
@@ -68,7 +70,7 @@ class Budget:
             self._left -= need
             return self._see
         for see in _reductions(self._see):
-            need = bytes_of(see, sizes) + exact * see.qk
+            need = bytes_of(see, sizes, Ev) + exact * see.qk
             if need <= share:
                 self._left -= need
                 self._count_reductions(see)
@@ -93,6 +95,7 @@ class Budget:
 
     def _count_reductions(self, see: See) -> None:
         self._reduced["qk"] += self._see.qk and not see.qk
+        self._reduced["outputs"] += self._see.outputs and not see.outputs
         self._reduced["top"] += self._see.top != see.top
         if see.map is None:
             self._reduced["no-map"] += self._see.map is not None
@@ -104,7 +107,7 @@ class Budget:
         """A message about what did not fit; None if everything did."""
         parts = [
             say(f"watch-left-out-{what}", count=self._reduced[what], bins=self._coarsest, asked=self._see.map)
-            for what in ("qk", "map", "no-map", "top")
+            for what in ("qk", "outputs", "map", "no-map", "top")
             if self._reduced[what]
         ]
         if not parts:
@@ -155,6 +158,9 @@ def _reductions(see: See) -> Iterator[See]:
     """Smaller and smaller versions of a request, down to one number per query."""
     if see.qk:
         see = replace(see, qk=False, v=False)
+        yield see
+    if see.outputs:
+        see = replace(see, outputs=False)
         yield see
     while see.map is not None and see.map > COARSEST:
         see = replace(see, map=max(COARSEST, see.map // 2))

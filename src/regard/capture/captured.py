@@ -27,11 +27,11 @@ class Output:
 
 
 class CapturedCall(NamedTuple):
-    """The inputs of one attention, and what its kernel returns beside the output.
+    """The inputs of one attention, and what its kernel returns.
 
-    q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, if known.
-    `submodule` is the submodule that would have computed it, if a fused layer computed it instead. `output` is set if
-    the model has not computed the output, and we may.
+    q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T and `out`
+    B H T Ev, if known. `submodule` is the submodule that would have computed it, if a fused layer computed it instead.
+    `output` is set if the model has not computed the output, and we may.
     """
 
     q: Tensor
@@ -44,6 +44,7 @@ class CapturedCall(NamedTuple):
     softcap: float | None = None
     submodule: str = ""
     output: Output | None = None
+    out: Tensor | None = None
 
 
 class CapturedWeights(NamedTuple):

@@ -97,7 +97,7 @@ def edit(
     freeze   {name: weights, or a Record that kept them}: use these weights, whatever the scores are
     mean     {name: heads}: the output of these heads becomes its mean over the queries of the call, sample by sample
     resample {name: Record} or {name: (Record, heads)}: the outputs of these heads, or of all, become those of another
-             run, recorded with `See(qk=True, v=True)`
+             run, recorded with `See(outputs=True)`
 
     For freeze and resample, a whole Trace stands for all its records.
     A name selects every call of its module; `name#2` only the third. A number selects a layer, as `watch(layers=)`

@@ -97,8 +97,7 @@ def _resampled(name: str | int, given: Any) -> dict[str, Any]:
     record, heads = tuple(given) if _is_list(given) and len(tuple(given)) == 2 else (given, None)
     if not isinstance(record, Record):
         raise ArgumentError("edit-resample", asked=name, found=type(record).__name__)
-    record.outputs(slice(0, 0))  # raises where values were not kept
-    return {"source": record, "resampled": None if heads is None else _heads(name, heads)}
+    return {"source": record.with_outputs(), "resampled": None if heads is None else _heads(name, heads)}
 
 
 def _items(how: str, given: Any, example: str) -> Iterable[tuple[str | int, Any]]:
@@ -352,7 +351,7 @@ def resampled(out: Tensor, edits: Iterable[Edit]) -> Tensor:
     for edit in edits:
         if edit.source is None:
             continue
-        found = torch.as_tensor(edit.source.outputs(), device=out.device).to(out.dtype)
+        found = torch.as_tensor(edit.source.outputs, device=out.device).to(out.dtype)
         if found.shape[1:] != out.shape[1:] or len(found) not in (1, len(out)):
             raise ShapeError("edit-resample-shape", asked=edit.name, found=tuple(found.shape), wanted=tuple(out.shape))
         if edit.resampled is None:

@@ -317,7 +317,7 @@ def effect(
 def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[str, tuple[Record, list[int]]]:
     """The outputs of the second head of a path, as they are when the first is silent for it alone; for `resample`."""
     (first, first_head), (second, second_head) = _checked_path(path)
-    kept = See(map=None, sink=False, qk=True, v=True)
+    kept = See(map=None, lse=False, sink=False, outputs=True)
     with watch(model, see=kept) as clean:
         run()
     sender, receiver = clean[first].name, clean[second].name

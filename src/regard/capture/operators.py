@@ -65,7 +65,7 @@ def _captured_layer(
 def read_flash(given: dict[str, Any], result: Any) -> CapturedCall:
     """`flash_attn_func`. Its causal mask and its window count from the last key, as ours do."""
     q, k, v = (given[name].transpose(1, 2) for name in "qkv")
-    return _captured_flash(given, q, k, v, _band(given), lse=result[1])
+    return _captured_flash(given, q, k, v, _band(given), lse=result[1])._replace(out=result[0].transpose(1, 2))
 
 
 def read_packed_flash(given: dict[str, Any], result: Any) -> CapturedCall:
@@ -138,6 +138,7 @@ def read_fused(given: dict[str, Any], result: Any) -> CapturedCall:
         mask=mask,
         bias=added,
         lse=lse_of(result[1], T),
+        out=result[0],
     )
 
 

@@ -15,7 +15,9 @@ from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
 from regard.capture.watched_trace import WatchedTrace
+from regard.dispatch import attend
 from regard.dispatch.observation import attend_and_observe, observe_attention
+from regard.dispatch.recording import copied_outputs
 from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.observe import all_weights
@@ -241,6 +243,26 @@ def value_norms(captured: CapturedCall | CapturedWeights, modules: list[nn.Modul
     each = W_o.detach().to(v).unflatten(0, (H, -1))  # H Ev D
     # ‖v W‖² = v (W Wᵀ) vᵀ: avoids vectors as wide as the model.
     return ((v @ (each @ each.transpose(1, 2))) * v).sum(-1).clamp_min(0).sqrt()
+
+
+@torch.no_grad()
+def outputs_of(
+    captured: CapturedCall | CapturedWeights, module: nn.Module, padding: Padding | None = None
+) -> Tensor | None:
+    """A copy of what each head computed, B H T Ev; None if the values were not captured.
+
+    That of the operator, or of our kernel in its place; where neither is known, or of a model's own softmax, it is
+    computed from the values.
+    """
+    if isinstance(captured, CapturedWeights):
+        v, weights = _values_of_weights(captured, module), by_heads(captured.weights, module)
+        out = None if v is None else weights.to(v.dtype) @ v
+    else:
+        out = captured.out if captured.output is None else captured.output.out
+        if out is None and captured.v.shape[-1]:
+            q, k, v, scale = captured.q, captured.k, captured.v, captured.scale
+            out = attend(q, k, v, mask=captured.mask, bias=captured.bias, scale=scale, softcap=captured.softcap)
+    return None if out is None else copied_outputs(out, padding)
 
 
 def _values(captured: CapturedCall) -> Tensor | None:

@@ -31,7 +31,15 @@ from regard.capture.module_names import (
     running_generation,
 )
 from regard.capture.operators import is_plain_causal
-from regard.capture.recording import AddedKeys, RowSums, added_keys, record_of_call, value_norms, without_added_keys
+from regard.capture.recording import (
+    AddedKeys,
+    RowSums,
+    added_keys,
+    outputs_of,
+    record_of_call,
+    value_norms,
+    without_added_keys,
+)
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
 from regard.capture.token_labels import TokenSpeller
@@ -249,7 +257,7 @@ class Watcher:
         added = self._added_keys.get(place.name)
         if added is None:  # constant for a module
             added = self._added_keys[place.name] = added_keys(place.module)
-        captured = without_added_keys(captured, added)
+        whole, captured = captured, without_added_keys(captured, added)
         sizes = sizes_of(captured, place.module)
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
@@ -257,7 +265,7 @@ class Watcher:
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
         alike = None
         if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
-            alike = Model(captured, sizes, type(place.module), self.texts.forwards)
+            alike = Model(captured._replace(out=None), sizes, type(place.module), self.texts.forwards)
         if place.name not in self.chosen:
             self.note_other(place)
             if alike is not None:
@@ -282,6 +290,10 @@ class Watcher:
         if see.values:
             fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
             if fields["value_norms"] is None:
+                self._without_values.setdefault(name)
+        if see.outputs:
+            alike, fields["outputs"] = None, outputs_of(whole, place.module, padding)
+            if fields["outputs"] is None:
                 self._without_values.setdefault(name)
         if isinstance(captured, CapturedWeights):
             self.row_sums.add(len(self.trace), name, captured)

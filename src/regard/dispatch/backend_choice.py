@@ -79,8 +79,9 @@ def attend(
     chosen = choose(call, backend)
     require_memory_for(call, chosen.scratch(call))
     out, found = run_backend(call, chosen)
+    record = None if see is None else make_record(call, found, out).changed(kind=kind)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
-    return out if see is None else (out, make_record(call, found).changed(kind=kind))
+    return out if see is None else (out, record)
 
 
 def backends(

@@ -4,10 +4,11 @@ from copy import deepcopy
 
 import numpy as np
 
-from regard.arrays import Array, is_tracing
+from regard.arrays import Array, is_tensor, is_tracing
 from regard.attention_call import AttentionCall, RectangleFunction, WeightsFromQK
 from regard.kernels import blocked
 from regard.memory import free_gpu_bytes, is_surely_free, require_bytes
+from regard.padding import Padding, without_rows
 from regard.records import CHECK_MEMORY_FROM, Record, Statistics
 from regard.statistics_table import bytes_of
 
@@ -17,19 +18,23 @@ def require_memory_for(call: AttentionCall, scratch: int = 0) -> None:
     see, sizes = call.see, call.sizes
     if see is None or is_tracing():
         return
-    need = bytes_of(see, (sizes.B, sizes.H, sizes.T, sizes.S)) + scratch
+    need = bytes_of(see, (sizes.B, sizes.H, sizes.T, sizes.S), sizes.Ev) + scratch
     if need > 4 * CHECK_MEMORY_FROM and not is_surely_free(call.q, need):
         require_bytes(need, key="record-too-large", free=free_gpu_bytes(call.q))
 
 
-def make_record(call: AttentionCall, found: Statistics) -> Record:
-    """The Record of the call; with `See(qk=True)` it keeps copies of q, k, mask and bias, safe from later changes."""
+def make_record(call: AttentionCall, found: Statistics, out: Array | None = None) -> Record:
+    """The Record of the call; with `See(qk=True)` it keeps copies of q, k, mask and bias, safe from later changes.
+
+    out   B H T Ev, of which it keeps a copy with `See(outputs=True)`
+    """
     assert call.see is not None
     sizes = call.sizes
     record = Record(
         shape=(sizes.B, sizes.H, sizes.T, sizes.S),
         **(found if call.see.lse else found._replace(lse=None))._asdict(),
         value_norms=_value_norms(call) if call.see.values else None,
+        outputs=None if out is None or not call.see.outputs else copied_outputs(out, call.padding),
         padding=call.padding,
     )
     if not call.see.qk:
@@ -71,6 +76,12 @@ def _value_norms(call: AttentionCall) -> Array:
         return (v.float() if v.element_size() < 4 else v).norm(dim=-1).repeat_interleave(heads, 1)
     v = v.astype(np.float32) if v.dtype.itemsize < 4 else v  # squares of half precision overflow
     return np.repeat(np.linalg.norm(v, axis=-1), heads, axis=1)
+
+
+def copied_outputs(out: Array, padding: Padding | None) -> Array:
+    """A copy of outputs B H T Ev, with 0 for padding."""
+    text = None if padding is None else padding.queries
+    return _copy(out) if text is None else without_rows(out.detach() if is_tensor(out) else out, text, 0, axes=1)
 
 
 def _copy(x: Array) -> Array:

@@ -61,9 +61,10 @@ MESSAGES: dict[str, Message] = {
         zh="每个 watch 只能打开一次；需要另一个 Trace 时，请再调用一次 regard.watch",
     ),
     "watch-values": Message(
-        en="the values of {names} could not be captured, and their norms are None; call model.eval() if the weights "
-        "go through dropout, and leave out torch.no_grad() if nn.TransformerEncoderLayer runs as one fused step",
-        zh="无法捕获 {names} 的值，其范数为 None；如果权重经过 dropout，请先调用 model.eval()；如果 "
+        en="the values of {names} could not be captured, so their norms and the outputs are None; call model.eval() if "
+        "the weights go through dropout, and leave out torch.no_grad() if nn.TransformerEncoderLayer runs as one fused "
+        "step",
+        zh="无法捕获 {names} 的值，其范数和输出为 None；如果权重经过 dropout，请先调用 model.eval()；如果 "
         "nn.TransformerEncoderLayer 走融合路径，请不要用 torch.no_grad()",
     ),
     "watch-max-score": Message(
@@ -153,6 +154,9 @@ MESSAGES: dict[str, Message] = {
     "watch-left-out-qk": Message(
         en="records without q and k, so that weights() has nothing to compute from: {count}",
         zh="{count} 条记录没有保留 q 和 k，weights() 无从计算",
+    ),
+    "watch-left-out-outputs": Message(
+        en="records without the outputs of heads: {count}", zh="{count} 条记录没有各头的输出"
     ),
     "watch-left-out-map": Message(
         en="maps coarser than {asked} bins: {count}, down to {bins}",

@@ -458,7 +458,7 @@ MESSAGES: dict[str, Message] = {
     "compare-side-0": Message(en="first", zh="第一个"),
     "compare-side-1": Message(en="second", zh="第二个"),
     "outputs-not-kept": Message(
-        en="{name} kept no values, so the outputs of its heads are unknown; record with see=See(qk=True, v=True)",
-        zh="{name} 没有保留值，因此无法得知各头的输出；记录时请使用 see=See(qk=True, v=True)",
+        en="the outputs of the heads of {name} were not recorded; record with see=See(outputs=True)",
+        zh="{name} 没有记录各头的输出；记录时请使用 see=See(outputs=True)",
     ),
 }

@@ -1,6 +1,6 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 7, "texts": […], "tokens": [[…]], "records": [{…}],
+    metadata["regard"]   {"format": "regard-trace", "version": 8, "texts": […], "tokens": [[…]], "records": [{…}],
                          "candidates": [[[token, probability], …] for each query], "beams": [[[token, …], score], …]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
                          packed where the record says so, see `file_parts`

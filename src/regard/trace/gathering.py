@@ -149,6 +149,10 @@ def _of_keys(parts: Sequence[Record], common: Record, map: int | None) -> Record
         found["entropy"] = convert_like(_entropy_of_keys(parts, each, lse, shares), like)
     if all(part.top is not None for part in parts):
         found["top"] = _top_of_keys(parts, shares)
+    if all(part.outputs is not None for part in parts):
+        each_out = np.stack([to_numpy(part.outputs) for part in parts])
+        mixed = np.where(shares[..., None] > 0, shares[..., None] * each_out, 0).sum(0)
+        found["outputs"] = convert_like(mixed.astype(each_out.dtype), parts[0].outputs)
     found["value_norms"] = _side_by_side([part.value_norms for part in parts], 2, name, "keys")
     tokens = [part.key_tokens for part in parts]
     padding = _padding(parts, ("keys",))

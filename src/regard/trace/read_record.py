@@ -24,10 +24,10 @@ from regard.trace.file_parts import MaskTreeError, Unpacker, images_in, mask_of
 from regard.trace.from_weights import KINDS
 from regard.trace.pooling import is_binning
 
-FORMAT, VERSION, KEY = "regard-trace", 7, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 8, "regard"
 """A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None.
 
-5 has `max_score`, 6 `kept.v` and `image`, 7 `images` in its place.
+5 has `max_score`, 6 `kept.v` and `image`, 7 `images` in its place, 8 `outputs`.
 """
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}

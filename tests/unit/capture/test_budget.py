@@ -21,6 +21,7 @@ from regard.statistics_table import STATISTICS, bytes_of
 
 B, H, T, S, E = SIZES = (2, 3, 40, 50, 8)
 EVERYTHING = See(map=32, max_score=True, entropy=True, received=True, top=4, distance=True, qk=True)
+OUTPUTS = See(map=32, outputs=True, qk=True)
 
 
 class Layer(nn.Module):
@@ -117,6 +118,15 @@ def test_smaller_budgets_keep_less_and_warn() -> None:
     assert "without a map: 1" in str(texts[-1])
     assert "coarser" not in str(texts[-1])
     assert all(see.entropy and see.received and see.lse for see in kept)
+
+
+def test_outputs_are_counted_and_left_out_after_q_and_k() -> None:
+    statistics, outputs = bytes_of(OUTPUTS, (B, H, T, S)), B * H * T * E * 4
+    assert bytes_of(OUTPUTS, (B, H, T, S), E) == statistics + outputs
+    assert fitted(Budget(statistics + outputs, OUTPUTS)) == replace(OUTPUTS, qk=False)
+    limit = Budget(statistics + outputs - 1, OUTPUTS)
+    assert fitted(limit) == replace(OUTPUTS, qk=False, outputs=False)
+    assert "without the outputs of heads: 1" in str(limit.warning())
 
 
 def test_every_layer_gets_the_same_share() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from architectures import ARCHITECTURES
+from narrowing import present
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 
@@ -14,7 +15,7 @@ from regard.errors import ArgumentError, NotKeptError, ShapeError
 from regard.trace import Trace
 from small_models import ROADS, D, H, Model, inputs
 
-KEPT = See(qk=True, v=True)
+KEPT = See(outputs=True)
 NAME = "layers.1.attn"
 
 
@@ -46,15 +47,18 @@ def by_hand(model: Model, x: Tensor, outputs: Tensor) -> Tensor:
 def test_outputs_are_weights_times_values(model: Model) -> None:
     x = inputs()
     trace, out = run(model, x)
-    outputs = trace[NAME].outputs()
+    outputs = present(trace[NAME].outputs)
     assert outputs.shape == (2, H, 7, D // H)
     assert_close(by_hand(model, x, outputs), out)
-    assert_close(trace[NAME].outputs(slice(2, 5)), outputs[:, :, 2:5])
+    with torch.no_grad(), regard.watch(model, see=See(qk=True, v=True)) as exact:
+        model(x)
+    assert exact[NAME].outputs is None
+    assert_close(exact[NAME].with_outputs().outputs, outputs)
 
 
 def test_a_head_becomes_its_mean(model: Model) -> None:
     x = inputs()
-    outputs = run(model, x)[0][NAME].outputs()
+    outputs = present(run(model, x)[0][NAME].outputs).clone()
     outputs[:, 2] = outputs[:, 2].mean(1, keepdim=True)
     with torch.no_grad(), edit(model, mean={NAME: [2]}):
         found = model(x)
@@ -63,13 +67,13 @@ def test_a_head_becomes_its_mean(model: Model) -> None:
 
 def test_heads_of_another_run(model: Model) -> None:
     x, other = inputs(), inputs()
-    outputs, theirs = run(model, x)[0][NAME].outputs(), run(model, other)[0][NAME]
-    outputs[:, [0, 3]] = theirs.outputs()[:, [0, 3]]
+    outputs, theirs = present(run(model, x)[0][NAME].outputs).clone(), run(model, other)[0][NAME]
+    outputs[:, [0, 3]] = present(theirs.outputs)[:, [0, 3]]
     with torch.no_grad(), edit(model, resample={NAME: (theirs, [0, 3])}):
         found = model(x)
     assert_close(found, by_hand(model, x, outputs))
     with torch.no_grad(), edit(model, resample={NAME: theirs}):
-        assert_close(model(x), by_hand(model, x, theirs.outputs()))
+        assert_close(model(x), by_hand(model, x, present(theirs.outputs)))
 
 
 def test_all_of_another_run(model: Model) -> None:
@@ -110,7 +114,7 @@ def test_invalid_input(model: Model) -> None:
     trace, _ = run(model, x)
     with torch.no_grad(), regard.watch(model) as plain:
         model(x)
-    with pytest.raises(NotKeptError, match=r"See\(qk=True, v=True\)"):
+    with pytest.raises(NotKeptError, match=r"See\(outputs=True\)"):
         edit(model, resample={NAME: plain[NAME]})
     with pytest.raises(ArgumentError, match="resample needs a Record"):
         edit(model, resample={NAME: 3})
@@ -163,14 +167,14 @@ def test_a_path_is_cut_for_one_head_alone(model: Model) -> None:
     x = inputs()
     head, reader = 1, 2
     trace, out = run(model, x)
-    silent = trace["layers.0.attn"].outputs()
+    silent = present(trace["layers.0.attn"].outputs).clone()
     silent[:, head] = 0
     with torch.no_grad():
         between = x + model.attention(0).out(silent.transpose(1, 2).flatten(2))  # the residual stream without the head
         with regard.watch(model, see=KEPT) as changed:
             model.attention(1)(between)
-    outputs = trace[NAME].outputs()
-    outputs[:, reader] = changed[0].outputs()[:, reader]
+    outputs = present(trace[NAME].outputs).clone()
+    outputs[:, reader] = present(changed[0].outputs)[:, reader]
     wanted = by_hand(model, x, outputs)
     moved = effect(model, x, path=(("layers.0.attn", head), (NAME, reader)))
     assert_close(moved.before.float(), out[:, -1].log_softmax(-1))

@@ -21,7 +21,7 @@ from regard.errors import ArgumentError, FileError, NotKeptError, TooLargeError
 from regard.records import Top
 from regard.trace.file import LONGEST_TOKEN, MOST_QUERIES
 
-EVERYTHING = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, qk=True)
+EVERYTHING = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, outputs=True, qk=True)
 
 
 def small_trace() -> Trace:
@@ -39,7 +39,7 @@ def small_trace() -> Trace:
 def assert_same(found: Record, wanted: Record, atol: float = 0) -> None:
     for name in ("shape", "name", "kind", "query_tokens", "key_tokens"):
         assert getattr(found, name) == getattr(wanted, name), name
-    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance", "ids"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "distance", "outputs", "ids"):
         one, other = getattr(found, name), getattr(wanted, name)
         assert (one is None) == (other is None), name
         if one is not None:
@@ -300,22 +300,29 @@ def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_newer_version_asks_to_upgrade(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 8; this one reads up to 7.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=8)))
+    with pytest.raises(FileError, match=r"version 9; this one reads up to 8.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=9)))
 
 
 def test_file_of_version_3_is_read() -> None:
     """Written by regard 0.1 before arrays were packed: `small_trace().save(path, qk=True)`."""
     back = read_trace(Path(__file__).with_name("version3.safetensors"))
     for found, wanted in zip(back, small_trace(), strict=True):
-        assert_same(found, wanted.changed(max_score=None), atol=1e-12)  # it was computed on another processor
+        assert_same(
+            found, wanted.changed(max_score=None, outputs=None), atol=1e-12
+        )  # it was computed on another processor
         np.testing.assert_allclose(found.weights(), wanted.weights(), atol=1e-12)
     assert (back.texts, back.opening, back[0].written) == (None, None, None)
 
 
 @pytest.mark.parametrize(
     ("version", "unknown"),
-    [(1, ("max_score", "sink", "distance", "ids")), (2, ("max_score", "ids")), (4, ("max_score",))],
+    [
+        (1, ("max_score", "sink", "distance", "outputs", "ids")),
+        (2, ("max_score", "outputs", "ids")),
+        (4, ("max_score", "outputs")),
+        (7, ("outputs",)),
+    ],
 )
 def test_files_of_older_versions_are_read(tmp_path: Path, version: int, unknown: tuple[str, ...]) -> None:
     def older(about: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:

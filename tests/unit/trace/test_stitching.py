@@ -36,6 +36,7 @@ def call(
         entropy=entropy(np.asarray(weights)),
         received=weights.sum(-2),
         sink=np.asarray(weights)[..., 0].mean(-1),
+        outputs=weights[..., :1] * 2,
         step=step,
         **more,
     )
@@ -56,7 +57,7 @@ def assert_same(found: Record, wanted: Record) -> None:
     assert (found.shape, found.query_tokens, found.key_tokens) == (wanted.shape, wanted.query_tokens, wanted.key_tokens)
     assert found.prompt == wanted.prompt
     np.testing.assert_array_equal(found.weights(), wanted.weights())
-    for name in ("map", "lse", "max_score", "entropy", "received", "sink"):
+    for name in ("map", "lse", "max_score", "entropy", "received", "sink", "outputs"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
 
 

@@ -77,7 +77,7 @@ def _all_heads(call: AttentionCall) -> Slab:
 
 
 def _only_lse(see: See) -> bool:
-    return see == See(map=None, sink=False, lse=see.lse, qk=see.qk, v=see.v)
+    return see == See(map=None, sink=False, lse=see.lse, outputs=see.outputs, qk=see.qk, v=see.v)
 
 
 def _is_reliable(lse: Tensor, call: AttentionCall) -> bool:

@@ -17,7 +17,7 @@ from regard.axes import head_width
 from regard.errors import ShapeError
 from regard.masks import Mask
 from regard.projections import Projections
-from regard.reference.exponentials import computing_dtype
+from regard.reference.attention import computing_dtype
 
 __all__ = [
     "MultiHeadAttention",

@@ -13,8 +13,7 @@ from regard.memory import require_bytes
 from regard.messages import say
 from regard.records import Statistics
 from regard.reference import log_sum_exp, statistics_of
-from regard.reference.attention import attention_scores, weighted_sum
-from regard.reference.exponentials import computing_dtype, softmax
+from regard.reference.attention import attention_scores, computing_dtype, softmax, weighted_sum
 
 
 class Answer(NamedTuple):

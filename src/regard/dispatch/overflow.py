@@ -13,8 +13,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.dispatch.torch_backends import wants_gradient
-from regard.functional.attention import scaled_dot_product_attention
-from regard.functional.exponentials import computing_dtype
+from regard.functional.attention import computing_dtype, scaled_dot_product_attention
 from regard.kernels.tiles import SCORES_AT_A_TIME
 from regard.masks import Mask
 from regard.masks.rules import Dense

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.dispatch.numpy_backends import YES, Answer, Backend
-from regard.functional.attention import attention_scores, attention_weights, weighted_sum
-from regard.functional.exponentials import computing_dtype, log_sum_exp
+from regard.functional.attention import attention_scores, attention_weights, computing_dtype, log_sum_exp, weighted_sum
 from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of
 from regard.kernels import chunked

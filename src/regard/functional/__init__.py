@@ -10,8 +10,7 @@ from regard.errors import MissingPackageError
 if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.functional", package="torch", extra="torch")
 
-from regard.functional.attention import attention_scores, scaled_dot_product_attention
-from regard.functional.exponentials import log_sum_exp, softmax
+from regard.functional.attention import attention_scores, log_sum_exp, scaled_dot_product_attention, softmax
 from regard.functional.fused import sdpa
 from regard.functional.heads import linear, merge_heads, multi_head_attention, split_heads
 from regard.functional.norms import layer_norm, rms_norm

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention and its weights in eager PyTorch: the counterpart of `reference.attention`.
+"""Softmax, and attention with its weights, in eager PyTorch: the counterpart of `reference.attention`.
 
 Differentiable by autograd, with the edge cases of the reference. Rows that become NaN are kept out of the products,
 so that an unused row cannot make the gradients of other rows NaN: NaN times a zero gradient is NaN.
@@ -11,8 +11,31 @@ import torch
 from torch import Tensor
 
 from regard.axes import Sizes, attention_sizes, check_bias
-from regard.functional.exponentials import computing_dtype
 from regard.masks import Mask
+
+
+def computing_dtype(x: Tensor) -> torch.dtype:
+    """The dtype to compute in: float32 for half precision, else its own."""
+    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+
+
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """exp(x) divided by its sum along `axis`; 0 where everything is -inf, with zero gradients."""
+    if not x.is_floating_point():
+        x = x.double()
+    scores = x.to(computing_dtype(x))
+    masked = (scores == -torch.inf).all(dim=axis, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(masked, 0), dim=axis).masked_fill(masked, 0)
+    return weights.to(x.dtype)
+
+
+def log_sum_exp(x: Tensor, axis: int = -1) -> Tensor:
+    """The logarithm of the sum of exponentials along `axis`; -inf for an empty axis."""
+    scores = x.to(computing_dtype(x))
+    if scores.shape[axis] == 0:
+        return scores.sum(dim=axis) - torch.inf
+    return torch.logsumexp(scores, dim=axis)
+
 
 MaskLike = Mask | Tensor | None
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.functional.exponentials import computing_dtype
+from regard.functional.attention import computing_dtype
 from regard.masks import BoundMask
 
 MAX_MASK_ELEMENTS = 2**22

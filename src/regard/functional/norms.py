@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import ArgumentError, ShapeError
-from regard.functional.exponentials import computing_dtype
+from regard.functional.attention import computing_dtype
 from regard.functional.position_wise import floats
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.config.positions import FactorScaling, LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.functional.exponentials import computing_dtype
+from regard.functional.attention import computing_dtype
 from regard.functional.position_wise import floats
 from regard.number_checks import check_counts
 from regard.position_rules import (

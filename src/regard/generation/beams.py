@@ -21,7 +21,7 @@ from regard.generation.prompts import (
 from regard.generation.sampling import is_on_other_device, scores_of
 from regard.number_checks import check_counts, is_number
 from regard.reference import log_sum_exp
-from regard.reference.exponentials import computing_dtype
+from regard.reference.attention import computing_dtype
 
 CLOSE = 1e-6
 """Logits this close count as equal: their log-probabilities may round to the same value, and then the lower id wins."""

@@ -9,10 +9,11 @@ from regard.projections import Projections
 from regard.reference.attention import (
     Gradients,
     attention_scores,
+    log_sum_exp,
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
+    softmax,
 )
-from regard.reference.exponentials import log_sum_exp, softmax
 from regard.reference.heads import (
     MultiHeadGradients,
     linear,

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, ShapeError
-from regard.reference.attention import sum_to_shape
-from regard.reference.exponentials import computing_dtype
+from regard.reference.attention import computing_dtype, sum_to_shape
 from regard.reference.inputs import array_likes
 
 # Overflow gives inf and undefined results give NaN, without a NumPy warning: NaN in, NaN out.

@@ -28,7 +28,7 @@ from regard.position_rules import (
     yarn_ramp,
     yarn_sharpness,
 )
-from regard.reference.exponentials import computing_dtype
+from regard.reference.attention import computing_dtype
 from regard.reference.inputs import array_likes
 
 if TYPE_CHECKING:  # the import is slow, and a caller that passes a scaling has done it already

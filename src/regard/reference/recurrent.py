@@ -19,10 +19,10 @@ import numpy as np
 from regard.recurrent_rules import check_additive, check_general, check_recurrent
 from regard.reference.attention import (
     MaskLike,
+    computing_dtype,
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
 )
-from regard.reference.exponentials import computing_dtype
 from regard.reference.heads import linear, linear_backward
 from regard.reference.inputs import array_likes
 

@@ -24,7 +24,7 @@ from benchmarks.without_gpu import PROCESSORS, Kernel, compile_only
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper, pooling
-from regard.kernels.triton.hopper import bins, launch, unaligned_bins
+from regard.kernels.triton.hopper import bins, launch
 from regard.kernels.triton.hopper.config import (
     HEADS_TOGETHER,
     MAP_CONFIG,
@@ -36,7 +36,7 @@ from regard.kernels.triton.hopper.config import (
     block_size_for,
     config_for,
 )
-from regard.kernels.triton.hopper.scheduler import (
+from regard.kernels.triton.hopper.tiles import (
     HopperArguments,
     head_and_tile,
     key_tiles,
@@ -420,7 +420,7 @@ def test_a_lane_sums_its_columns_on_either_side_of_an_edge(block: int, lane: int
     columns = [first + 2 * lane + i for first in range(0, block, 8) for row in (0, 1) for i in (0, 1)]
     numbers = [2.0**i for i in range(pack)]  # each subset has a different sum
     rows = [i // 2 % 2 for i in range(pack)]
-    found = run_assembly(unaligned_bins._split_sum_asm.fn(pack), [0.0] * pack + numbers + [begin - 2 * lane] * pack)
+    found = run_assembly(bins._split_sum_asm.fn(pack), [0.0] * pack + numbers + [begin - 2 * lane] * pack)
     expected = [
         sum(x for x, column, at in zip(numbers, columns, rows, strict=True) if at == row and (column >= begin) == above)
         for row in (0, 1)
@@ -553,14 +553,13 @@ def test_sums_of_unaligned_bins_of_keys(S: int, width: int, seed: int) -> None:
 
     names = {
         "gl": ON_CPU,
-        "_split_sum_asm": unaligned_bins._split_sum_asm.fn,
-        "_asm_operands": unaligned_bins._asm_operands.fn,
+        "_split_sum_asm": bins._split_sum_asm.fn,
+        "_asm_operands": bins._asm_operands.fn,
         "store_bins": store,
     }
     names["bin_indices"] = FunctionType(bins.bin_indices.fn.__code__, names)
     split_at_edges, store_finished_bins = (
-        FunctionType(one.fn.__code__, names)
-        for one in (unaligned_bins.split_at_edges, unaligned_bins.store_finished_bins)
+        FunctionType(one.fn.__code__, names) for one in (bins.split_at_edges, bins.store_finished_bins)
     )
     keys, block = 128, block_size_for(width)
     tiles = -(-S // keys)

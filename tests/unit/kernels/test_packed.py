@@ -67,7 +67,7 @@ def test_gradients_with_skipped_blocks(case: tuple[Mask, int, int, int]) -> None
     found = []
     for backend in ("chunked", "eager"):
         leaves = [x.requires_grad_() for x in arrays("chunked", B, 2, S, 5)]
-        with patch("regard.kernels.chunked.autograd.ROWS", 16):
+        with patch("regard.kernels.chunked.forward.ROWS", 16):
             attend(leaves[0][:, :, :T], leaves[1], leaves[2], mask=mask, backend=backend).square().sum().backward()
         found.append([x.grad for x in leaves])
     for one, other in zip(*found, strict=True):

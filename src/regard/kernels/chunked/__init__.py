@@ -1,6 +1,6 @@
 """Attention and its statistics from plain torch operations, one block of rows at a time, with a backward."""
 
-from regard.kernels.chunked.autograd import attention
+from regard.kernels.chunked.forward import attention
 from regard.kernels.chunked.observe import rectangle
 
 __all__ = ["attention", "rectangle"]

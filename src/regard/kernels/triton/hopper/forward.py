@@ -11,10 +11,22 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
 from regard.kernels.triton.hopper.bins import sum_bin_rows
-from regard.kernels.triton.hopper.lanes import group_maxima, log2, nth_largest, sum_by_lane
-from regard.kernels.triton.hopper.pipeline import barriers_for, copy_in, load_stage, sync, wait_stage
-from regard.kernels.triton.hopper.scheduler import head_and_tile, key_tiles, tile_at, wave_count
 from regard.kernels.triton.hopper.softmax import accumulate, softmax_tile
+from regard.kernels.triton.hopper.tiles import (
+    barriers_for,
+    copy_in,
+    group_maxima,
+    head_and_tile,
+    key_tiles,
+    load_stage,
+    log2,
+    nth_largest,
+    sum_by_lane,
+    sync,
+    tile_at,
+    wait_stage,
+    wave_count,
+)
 
 
 @gluon.jit

@@ -33,8 +33,8 @@ from regard.kernels.triton.hopper.config import (
     is_aligned,
 )
 from regard.kernels.triton.hopper.forward import forward_kernel
-from regard.kernels.triton.hopper.scheduler import HopperArguments
 from regard.kernels.triton.hopper.second_pass import second_pass_kernel
+from regard.kernels.triton.hopper.tiles import HopperArguments
 from regard.kernels.triton.launch import FP_FUSION, on_device
 from regard.kernels.triton.mask_bands import MaskBands
 from regard.kernels.triton.pooling import bin_layout, max_strips, sum_strips

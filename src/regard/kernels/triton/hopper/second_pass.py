@@ -15,9 +15,18 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
-from regard.kernels.triton.hopper.pipeline import barriers_for, copy_in, load_stage, wait_stage
-from regard.kernels.triton.hopper.scheduler import head_and_tile, key_tiles, query_tiles, tile_at, wave_count
 from regard.kernels.triton.hopper.second_pass_tiles import bounds_for, initial_state, reduce_tile, store_results
+from regard.kernels.triton.hopper.tiles import (
+    barriers_for,
+    copy_in,
+    head_and_tile,
+    key_tiles,
+    load_stage,
+    query_tiles,
+    tile_at,
+    wait_stage,
+    wave_count,
+)
 
 
 @gluon.jit

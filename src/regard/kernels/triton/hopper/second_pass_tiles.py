@@ -4,10 +4,15 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from regard.kernels.triton.candidates import LIST_SIZE as SLOTS_PER_LIST
-from regard.kernels.triton.hopper.bins import bin_indices, store_bin, store_bins, sum_bin_rows
-from regard.kernels.triton.hopper.lanes import as_column, group_maxima, nth_largest, sum_by_lane
-from regard.kernels.triton.hopper.pipeline import sync
-from regard.kernels.triton.hopper.unaligned_bins import split_at_edges, store_finished_bins
+from regard.kernels.triton.hopper.bins import (
+    bin_indices,
+    split_at_edges,
+    store_bin,
+    store_bins,
+    store_finished_bins,
+    sum_bin_rows,
+)
+from regard.kernels.triton.hopper.tiles import as_column, group_maxima, nth_largest, sum_by_lane, sync
 
 LIST_SIZE = gl.constexpr(SLOTS_PER_LIST)
 

@@ -6,9 +6,8 @@ In two parts: `softmax_tile` computes what the next product waits for, `accumula
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.bins import bin_indices, store_bin, store_bins
-from regard.kernels.triton.hopper.lanes import as_column, group_maxima, sum_by_lane
-from regard.kernels.triton.hopper.unaligned_bins import split_at_edges, store_finished_bins
+from regard.kernels.triton.hopper.bins import bin_indices, split_at_edges, store_bin, store_bins, store_finished_bins
+from regard.kernels.triton.hopper.tiles import as_column, group_maxima, sum_by_lane
 
 
 @gluon.jit

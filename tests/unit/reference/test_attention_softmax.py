@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from tolerances import assert_close
 
 from regard.reference import log_sum_exp, softmax
-from regard.reference.exponentials import computing_dtype
+from regard.reference.attention import computing_dtype
 
 ROWS = hnp.arrays(
     np.float64,

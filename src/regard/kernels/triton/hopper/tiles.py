@@ -1,13 +1,20 @@
-"""The schedule of query tiles over programs, and the keys visible to a tile.
+"""Tiles of the Hopper kernels: their schedule over programs, their stages in shared memory, their layout over lanes.
 
 Programs are persistent: each processes one tile per wave. Where tiles differ in length the longest come first, and
 waves alternate in direction, so that no program gets the longest tile of every wave.
+
+Shared memory holds a ring of stages, each with a "full" and an "empty" barrier. A barrier alternates between two
+phases: a wait selects one by the parity of the number of uses of the stage. `sync` and `copy_in` are Gluon functions
+whose names changed between Triton 3.6 and 3.9.
+
+A row of scores is in four lanes, each with two of every eight columns.
 """
 
 from typing import Any, NamedTuple
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 
 class HopperArguments(NamedTuple):
@@ -92,3 +99,75 @@ def query_tiles(args, tile, ROWS: gl.constexpr, QUERIES: gl.constexpr, CAUSAL: g
         n_until_full = gl.minimum(gl.cdiv(gl.maximum((tile + 1) * ROWS - 1 - args.edge, 0), QUERIES), tiles)
         first, n_masked, tiles = n_skipped * QUERIES, n_until_full - n_skipped, tiles - n_skipped
     return first, tiles, n_masked
+
+
+sync = getattr(gl, "barrier", None) or gl.thread_barrier
+"""Barrier among the warps of one role."""
+
+copy_in = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+"""TMA load of a tile into shared memory, which signals a barrier."""
+
+
+@gluon.jit
+def barriers_for(STAGES: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Barriers for each stage: full, and emptied by all consumers."""
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(full.index(i), count=1)
+        mbarrier.init(empty.index(i), count=CONSUMERS)
+    return full, empty
+
+
+@gluon.jit
+def load_stage(x, stages, full, empty, n, sample, h, row, STAGES: gl.constexpr):
+    """Load the n-th tile once its stage is empty: rows from `row` on of one head of the descriptor `x`."""
+    i = n % STAGES
+    mbarrier.wait(empty.index(i), (n // STAGES & 1) ^ 1)
+    mbarrier.expect(full.index(i), x.block_type.nbytes)
+    copy_in(x, [sample, h, row, 0], full.index(i), stages.index(i))
+
+
+@gluon.jit
+def wait_stage(full, n, STAGES: gl.constexpr):
+    """Wait until the n-th tile is loaded; returns its stage."""
+    i = n % STAGES
+    mbarrier.wait(full.index(i), n // STAGES & 1)
+    return i
+
+
+@gluon.jit
+def log2(x):
+    """Approximate log2, accurate to 22 bits, as exp2 is."""
+    return gl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
+
+
+@gluon.jit
+def sum_by_lane(x, PARTS: gl.constexpr):
+    """Sums over each part of a tile's columns, [ROWS, PARTS, 4]: one for each of the four lanes of a row."""
+    ROWS: gl.constexpr = x.shape[0]
+    EACH: gl.constexpr = x.shape[1] // PARTS
+    x = x.reshape([ROWS, PARTS, EACH // 8, 4, 2]).permute((0, 1, 3, 2, 4)).reshape([ROWS, PARTS, 4, EACH // 4])
+    return gl.sum(x, 3)
+
+
+@gluon.jit
+def group_maxima(s):
+    """The maxima of sixteen groups of keys, [ROWS, 16], each within a lane; neighbours are in different groups."""
+    ROWS: gl.constexpr = s.shape[0]
+    EACH: gl.constexpr = s.shape[1] // 16
+    return gl.max(s.reshape([ROWS, EACH, 2, 4, 2]).permute((0, 2, 3, 4, 1)).reshape([ROWS, 16, EACH]), 2)
+
+
+@gluon.jit
+def nth_largest(best, TOP: gl.constexpr):
+    """The TOP-th largest group maximum, or a smaller one: at least TOP keys of a row reach this score."""
+    for _ in gl.static_range(TOP - 1):
+        best = gl.where(best == gl.max(best, 1)[:, None], float("-inf"), best)
+    return gl.max(best, 1)
+
+
+@gluon.jit
+def as_column(x, like):
+    """One number per row, broadcast to the layout of a tensor of rows and lanes."""
+    return gl.convert_layout(x, gl.SliceLayout(1, like.type.layout))[:, None]

@@ -6,7 +6,7 @@
 import sys
 from pathlib import Path
 
-from regard.course.drawings.catalogue import drawing, drawings
+from regard.course.drawings import drawing, drawings
 from regard.course.drawings.svg import to_svg
 from regard.messages import LANGUAGES
 

@@ -20,7 +20,7 @@ from regard.course.catalogue import entries, exercise
 from regard.course.grading.process import NUMPY, TORCH
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import BACKUP, NAME, RATINGS, ProgressFile
-from regard.course.questions.bank import IN_OWN_WORDS, LEVELS, WAITS
+from regard.course.questions import IN_OWN_WORDS, LEVELS, WAITS
 from regard.course.questions.interview import LIMITS
 from regard.messages import LANGUAGES, Language, say, use_language
 

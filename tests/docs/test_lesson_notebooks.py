@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.course.catalogue import exercise
-from regard.course.lessons.index import Lesson, lesson, lessons
+from regard.course.lessons import Lesson, lesson, lessons
 from regard.course.lessons.notebook_file import notebook_text
 from regard.messages import LANGUAGES, Language
 

@@ -6,7 +6,7 @@ import pytest
 from pages import Page
 
 from regard.course.catalogue import entries
-from regard.course.lessons.index import Lesson, lessons
+from regard.course.lessons import Lesson, lessons
 from regard.messages import LANGUAGES, Language
 
 FOLDER = "src/regard/course/lessons"

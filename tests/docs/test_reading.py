@@ -5,7 +5,7 @@ import re
 import pytest
 from pages import ROOT, Page
 
-from regard.course.lessons.index import lessons
+from regard.course.lessons import lessons
 from regard.messages import LANGUAGES, Language
 
 PAGE = Page("docs/reading.md", "docs/reading.zh-CN.md")

@@ -44,14 +44,14 @@ ALLOWED = {
 }
 BUNDLED_TEXT_READERS = (
     "course/catalogue.py",
-    "course/certificate/page.py",
-    "course/own_exercises/new_folder.py",
+    "course/certificate.py",
+    "course/own_exercises/loading.py",
     "course/drawings/measured/__init__.py",
     "course/learner_model/building.py",
     "course/learner_model/program/__init__.py",
-    "course/lessons/index.py",
+    "course/lessons/__init__.py",
     "course/lessons/notebook_file.py",
-    "course/questions/bank.py",
+    "course/questions/__init__.py",
     "course/study_path.py",
     "recipes/recipe.py",
     "views/explorer/front.py",

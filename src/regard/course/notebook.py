@@ -19,7 +19,7 @@ from regard.course.grading.grader import grade
 from regard.course.grading.serialisation import name_of, type_name
 from regard.course.grading.verdict import Verdict
 from regard.course.own_exercises.loading import find_exercise
-from regard.course.recording import record
+from regard.course.passed_answers import record
 from regard.errors import ArgumentError
 from regard.messages import Listed
 

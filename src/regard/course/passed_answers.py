@@ -1,6 +1,6 @@
 """The answers that passed a check, kept beside the progress file: `passed/ID.py`, or `passed/ID.toml` for a sheet.
 
-The newest pass replaces the others. Writes are atomic. Independent of the progress itself.
+The newest pass replaces the others. Writes are atomic. `record` records one check, in both places.
 """
 
 import os
@@ -9,8 +9,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from regard.course.exercise import OWN
-from regard.course.progress import home, moved_aside
+from regard.course.exercise import OWN, Exercise
+from regard.course.grading.learner_source import read_source
+from regard.course.grading.verdict import Verdict
+from regard.course.progress import ProgressFile, home, moved_aside
 from regard.errors import AbsentFileError, FileError, TooLargeError
 from regard.files.input import read_file
 from regard.files.output import write_bytes, write_error, write_new
@@ -106,3 +108,12 @@ class PassedAnswers:
                 moved_aside(path, "before-reset")
             except OSError as error:
                 raise write_error(error, path, 0) from error
+
+
+def record(exercise: Exercise, verdict: Verdict, answer: str | bytes, report: Callable[[str], object]) -> None:
+    """Record one check. Never raises: what cannot be written is reported."""
+    progress_file = ProgressFile(report=report)
+    progress_file.checked(exercise.key, verdict.passed)
+    if verdict.passed and progress_file.is_saved:
+        ending = ENDINGS[exercise.sheet is not None]
+        PassedAnswers(report=report).keep(exercise.key, read_source(answer).text, ending)

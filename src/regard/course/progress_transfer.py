@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from regard.course.catalogue import entries
 from regard.course.exercise import OWN
-from regard.course.lessons.index import lessons
+from regard.course.lessons import lessons
 from regard.course.passed_answers import LARGEST as LARGEST_ANSWER
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import Card, ExerciseProgress, Progress, ProgressFile, as_data, from_data, timestamp
-from regard.course.questions.bank import questions
+from regard.course.questions import questions
 from regard.errors import FileError
 from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json

@@ -13,9 +13,9 @@ from typing import Literal
 
 from regard.course.catalogue import entries, folder
 from regard.course.exercise import Entry
-from regard.course.lessons.index import Lesson, lessons
+from regard.course.lessons import Lesson, lessons
 from regard.course.progress import Progress
-from regard.course.questions.bank import Question, questions
+from regard.course.questions import Question, questions
 from regard.course.questions.interview import LIMITS
 from regard.messages import Language, language
 

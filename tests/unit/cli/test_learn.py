@@ -20,11 +20,11 @@ from regard.cli.help_page import WIDEST
 from regard.cli.learn import COMMANDS, exercise_commands
 from regard.cli.learn.lesson_page import draw
 from regard.course import catalogue
+from regard.course import lessons as index
 from regard.course.catalogue import entries
 from regard.course.exercise import Entry, Exercise, Field, Grader, Sheet, call
-from regard.course.lessons import index
 from regard.course.progress import NAME, ProgressFile
-from regard.course.questions.bank import IN_OWN_WORDS
+from regard.course.questions import IN_OWN_WORDS
 from regard.messages import Message
 
 STUB, SOLUTION = "def softmax(x, axis):\n    raise NotImplementedError\n", "def softmax(x, axis):\n    return x\n"

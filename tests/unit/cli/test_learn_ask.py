@@ -13,7 +13,7 @@ import pytest
 from command_line import Run
 
 from regard.course.progress import ProgressFile
-from regard.course.questions.bank import question, questions, rate
+from regard.course.questions import question, questions, rate
 
 FIRST = questions()[0]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from regard.course.lessons.index import lesson, lessons
+from regard.course.lessons import lesson, lessons
 from regard.course.lessons.notebook_file import notebook_text
 
 

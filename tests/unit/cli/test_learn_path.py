@@ -10,9 +10,9 @@ from command_line import Run
 from rich.cells import cell_len
 
 from regard.course.catalogue import entries
-from regard.course.lessons.index import lessons
+from regard.course.lessons import lessons
 from regard.course.progress import Card, ExerciseProgress, Progress, ProgressFile, timestamp
-from regard.course.questions.bank import questions
+from regard.course.questions import questions
 
 
 @pytest.fixture(autouse=True)

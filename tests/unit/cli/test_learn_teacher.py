@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from regard.course import check
+from regard.course import check, own_exercises
 from regard.course.catalogue import exercise
-from regard.course.own_exercises import new_folder
 from regard.course.progress import ProgressFile
 
-TEMPLATE = Path(new_folder.__file__).parent / "template"
+TEMPLATE = Path(own_exercises.__file__).parent / "template"
 
 
 @pytest.fixture(autouse=True)

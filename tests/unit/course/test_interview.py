@@ -3,7 +3,7 @@
 import pytest
 
 from regard.course.progress import Rating
-from regard.course.questions.bank import LEVELS, question, questions, topics
+from regard.course.questions import LEVELS, question, questions, topics
 from regard.course.questions.interview import LIMITS, Answer, choose, limit, summary, topic_named
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import LANGUAGES

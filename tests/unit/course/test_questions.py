@@ -12,8 +12,8 @@ from time import process_time
 import pytest
 
 from regard.course.catalogue import entry
-from regard.course.lessons.index import lessons
-from regard.course.questions.bank import FOLDER, LEVELS, Question, questions, topics
+from regard.course.lessons import lessons
+from regard.course.questions import FOLDER, LEVELS, Question, questions, topics
 
 BANK = questions()
 FILES = sorted(FOLDER.glob("*.toml"))

@@ -3,9 +3,9 @@
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.lessons.index import lessons
+from regard.course.lessons import lessons
 from regard.course.progress import Card, ExerciseProgress, Progress
-from regard.course.questions.bank import questions
+from regard.course.questions import questions
 from regard.course.study_path import (
     EXERCISE,
     LINE,

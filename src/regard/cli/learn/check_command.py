@@ -88,7 +88,7 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
 def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
     """Grade the answer, show the verdict, record it; return whether it passed."""
     from regard.course.grading.grader import grade
-    from regard.course.recording import record
+    from regard.course.passed_answers import record
 
     verdict = grade(exercise, answer, seed=seed)
     if as_json:

@@ -153,7 +153,7 @@ def solution(
     seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-solution-seed")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.course.filled_sheets import filled_sheet
+    from regard.course.exercise import filled_sheet
     from regard.course.progress import ProgressFile
 
     exercise = requested_exercise(id, "solution")

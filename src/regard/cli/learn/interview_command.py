@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.course.progress import ProgressFile, Rating
-    from regard.course.questions.bank import Question
+    from regard.course.questions import Question
     from regard.course.questions.interview import Answer
 
 DEFAULT = 10
@@ -83,7 +83,7 @@ def interview(
 
 
 def _level(text: str) -> int:
-    from regard.course.questions.bank import LEVELS
+    from regard.course.questions import LEVELS
 
     for known in LEVELS:
         if text.strip() == str(known):
@@ -152,7 +152,7 @@ def _answered(progress_file: "ProgressFile", chosen: "Sequence[Question]", place
 
 
 def _question_text(chosen: "Sequence[Question]", place: int) -> str:
-    from regard.course.questions.bank import topics
+    from regard.course.questions import topics
     from regard.messages import language
 
     question = chosen[place]
@@ -168,7 +168,7 @@ def _question_text(chosen: "Sequence[Question]", place: int) -> str:
 
 
 def _put_summary(answers: "Sequence[Answer]") -> None:
-    from regard.course.questions.bank import topics
+    from regard.course.questions import topics
     from regard.course.questions.interview import summary
     from regard.messages import language
 
@@ -198,7 +198,7 @@ def _json_summary(answers: "Sequence[Answer]") -> dict[str, Any]:
 
 def _list(as_json: bool) -> None:
     """The topics, and how many questions of each level they have."""
-    from regard.course.questions.bank import LEVELS, questions, topics
+    from regard.course.questions import LEVELS, questions, topics
     from regard.messages import language
 
     rows = []

@@ -11,7 +11,7 @@ from regard.errors import ArgumentError, FileError
 from regard.messages import language, say
 
 if TYPE_CHECKING:
-    from regard.course.lessons.index import Lesson
+    from regard.course.lessons import Lesson
 
 
 # --- read --------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ def read(
     if lesson is None:
         _list(as_json)
         return
-    from regard.course.lessons.index import lesson as find
+    from regard.course.lessons import lesson as find
     from regard.course.progress import ProgressFile
 
     found = find(lesson)
@@ -58,7 +58,7 @@ def _show(text: str) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lessons
 
     rows = [{"number": one.number, "name": one.name, "title": getattr(one.title, language())} for one in lessons()]
     if as_json:
@@ -100,8 +100,8 @@ def notebook(
 
 def _requested(lesson: str | None, target: str | None, all_lessons: bool) -> list[tuple["Lesson", Path]]:
     """The lessons to write, each with the path of its file."""
-    from regard.course.lessons.index import lesson as find
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lesson as find
+    from regard.course.lessons import lessons
     from regard.course.lessons.notebook_file import notebook_name
 
     if all_lessons and lesson is not None and target is not None:

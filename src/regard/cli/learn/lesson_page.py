@@ -39,7 +39,7 @@ def draw(text: str, console: Console | None = None) -> None:
 
 
 def _draw_picture(name: str, console: Console, width: int) -> None:
-    from regard.course.drawings.catalogue import drawing
+    from regard.course.drawings import drawing
     from regard.course.drawings.terminal import drawing_lines
     from regard.views.terminal import depth_of
 

@@ -69,7 +69,7 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
 
 def next_step(row: "Entry", progress: "Progress") -> str:
     """The next command: the first lesson for a newcomer; later an exercise, with its lesson if there is one."""
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lessons
 
     if not progress.exercises and not progress.lessons and lessons():
         return say("learn-next-begin", lesson=row.lesson, exercise=row.id)
@@ -86,7 +86,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
 
     The kind column is shown only if every row fits the width.
     """
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
     kinds = column([_kind(row) for row in rows])
@@ -131,7 +131,7 @@ def mark(row: "Entry", work: "ExerciseProgress") -> str:
 
 
 def checklist_items(progress: "Progress") -> Iterator[Item]:
-    from regard.course.questions.bank import IN_OWN_WORDS
+    from regard.course.questions import IN_OWN_WORDS
 
     for name, needs in CHECKLIST.items():
         yield Item(name, needs, tuple(one for one in needs if not progress.passed(one)))
@@ -154,7 +154,7 @@ def checklist_lines(items: list[Item], width: int) -> Iterator[str]:
 def count_due(progress: "Progress") -> int:
     from datetime import date
 
-    from regard.course.questions.bank import is_due
+    from regard.course.questions import is_due
 
     return sum(is_due(card, date.today()) for card in progress.questions.values())
 
@@ -232,7 +232,7 @@ def _summary(progress: "Progress", last: "LastDone | None", path: "tuple[Step, .
 
 def _was(last: "LastDone", progress: "Progress") -> str:
     """What the learner did last, and the day."""
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lessons
 
     values: dict[str, Any] = {"id": last.id}
     if last.kind == "exercise":

@@ -13,7 +13,7 @@ from regard.messages import language, say
 from regard.views.labels import fold
 
 if TYPE_CHECKING:
-    from regard.course.lessons.index import Lesson
+    from regard.course.lessons import Lesson
     from regard.course.study_path import Step
 
 
@@ -23,8 +23,8 @@ def path(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.course.lessons.index import lesson as find
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lesson as find
+    from regard.course.lessons import lessons
     from regard.course.progress import ProgressFile
     from regard.course.study_path import steps
 

@@ -13,7 +13,7 @@ from regard.messages import Listed, say
 from regard.printable import one_line
 
 if TYPE_CHECKING:
-    from regard.course.certificate.verification import Checked
+    from regard.course.certificate import Checked
 
 
 # --- export and import -------------------------------------------------------------------------------------
@@ -84,8 +84,7 @@ def certificate(
 
 
 def _write(file: Path, name: str, as_json: bool) -> None:
-    from regard.course.certificate.contents import collect
-    from regard.course.certificate.page import page
+    from regard.course.certificate import collect, page
     from regard.course.passed_answers import PassedAnswers
     from regard.course.progress import ProgressFile
     from regard.files.output import PAGES, check_target, extension_of, write_output
@@ -106,9 +105,7 @@ def _write(file: Path, name: str, as_json: bool) -> None:
 def _verify(file: Path, as_json: bool) -> None:
     """Run the answers again and report each at once: PyTorch needs seconds for every one."""
     from regard import __version__
-    from regard.course.certificate.contents import read_certificate
-    from regard.course.certificate.page import page
-    from regard.course.certificate.verification import verify
+    from regard.course.certificate import page, read_certificate, verify
 
     found, text = read_certificate(file)
     is_comparable = found.regard == __version__

@@ -13,7 +13,7 @@ from regard.views.labels import fold
 
 if TYPE_CHECKING:
     from regard.course.progress import Card, Progress, ProgressFile, Rating
-    from regard.course.questions.bank import Question
+    from regard.course.questions import Question
 
 
 SPELLINGS: "dict[str, Rating]" = {"1": "again", "2": "unsure", "3": "good", "１": "again", "２": "unsure", "３": "good"}
@@ -45,7 +45,7 @@ def links(question: "Question") -> str:
 
 def study_commands(numbers: "list[int]", exercises: "list[str]") -> list[str]:
     """The commands that open these lessons, where their text exists, and start these exercises."""
-    from regard.course.lessons.index import lessons
+    from regard.course.lessons import lessons
 
     reads = [f"regard learn read {one.number}" for one in lessons() if one.number in numbers]
     return [*reads, *(f"regard learn start {exercise}" for exercise in exercises)]
@@ -104,7 +104,7 @@ def parsed_rating(text: str) -> "Rating":
 
 def save_rating(progress_file: "ProgressFile", question: "Question", rating: "Rating") -> "Card":
     """Store the rating and return the new card."""
-    from regard.course.questions.bank import rate
+    from regard.course.questions import rate
 
     after = progress_file.change(
         lambda progress: progress.with_card(
@@ -151,7 +151,7 @@ def ask(
 
 def _chosen(id: str | None, progress: "Progress") -> "Question | None":
     """The requested question, or the next one; None if none is due."""
-    from regard.course.questions.bank import next_question, question, questions
+    from regard.course.questions import next_question, question, questions
 
     if id is not None:
         return question(id)
@@ -178,7 +178,7 @@ def _question_text(question: "Question") -> str:
 
 
 def _list(progress: "Progress", as_json: bool) -> None:
-    from regard.course.questions.bank import questions
+    from regard.course.questions import questions
 
     if as_json:
         write_json({"questions": [question_json(one, progress.questions.get(one.id), False) for one in questions()]})
@@ -198,7 +198,7 @@ def _rate(progress_file: "ProgressFile", question: "Question", rating: "Rating",
 
 
 def _nothing_due(progress: "Progress", as_json: bool) -> None:
-    from regard.course.questions.bank import next_day, questions
+    from regard.course.questions import next_day, questions
 
     day = next_day([one.id for one in questions()], progress.questions)
     if as_json:

@@ -30,7 +30,7 @@ def new(
     parent: Annotated[Path, typer.Option("--dir", metavar="metavar-folder", help="help-new-dir")] = Path("."),
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.course.own_exercises.new_folder import write_folder
+    from regard.course.own_exercises.loading import write_folder
 
     if id is None:
         raise ArgumentError("new-which")

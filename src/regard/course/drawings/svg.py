@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from rich.cells import cell_len
 
-from regard.course.drawings.axis import axis_of, tick_text
 from regard.course.drawings.blocks import (
     Bars,
     Block,
@@ -26,7 +25,9 @@ from regard.course.drawings.blocks import (
     Links,
     Matrix,
     Sign,
+    axis_of,
     text_in,
+    tick_text,
 )
 from regard.messages import Language
 from regard.views.colours import RGB, needs_white_text, viridis

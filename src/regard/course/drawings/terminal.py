@@ -10,8 +10,22 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from regard.course.drawings.axis import Axis, axis_of, tick_text
-from regard.course.drawings.blocks import Bars, Block, Box, Curves, Drawing, Flow, Line, Links, Matrix, Sign, text_in
+from regard.course.drawings.blocks import (
+    Axis,
+    Bars,
+    Block,
+    Box,
+    Curves,
+    Drawing,
+    Flow,
+    Line,
+    Links,
+    Matrix,
+    Sign,
+    axis_of,
+    text_in,
+    tick_text,
+)
 from regard.messages import Language
 from regard.views.colours import BOLD, DIM, SHADES, Depth, TerminalColour, text_on, viridis
 from regard.views.curve_drawing import CharacterSet

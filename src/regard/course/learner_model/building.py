@@ -22,10 +22,9 @@ from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.verdict import plain
 from regard.course.learner_model.parts import Part, helpers_of
 from regard.course.learner_model.program import program_text
-from regard.course.learner_model.program.entry import MARK, TASKS, letter_of
+from regard.course.learner_model.program.entry import MARK, TASKS, letter_of, model_weights
 from regard.course.learner_model.program.our_parts import FUNCTIONS
 from regard.course.learner_model.program.part_calls import TOLERANCE, Parts
-from regard.course.learner_model.program.weights import model_weights
 from regard.files.input import read_file
 from regard.generation.beams import max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Entry, Exercise
-from regard.course.lessons.index import FOLDER, Lesson
+from regard.course.lessons import FOLDER, Lesson
 from regard.course.lessons.markdown import Piece, code_and_output, fence_indented_blocks, join_chinese_lines, pieces
 from regard.course.notebook import required_names
 from regard.messages import Language, say

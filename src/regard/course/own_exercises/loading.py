@@ -1,4 +1,4 @@
-"""Finds an exercise by its id in the catalogue or, where a path is given, loads it from a teacher's folder.
+"""Exercises by their id in the catalogue, or loaded from a teacher's folder; and new folders, from the template.
 
 A folder has the form of those under `exercises/`, and `[exercise]` in its task.toml holds what the catalogue says about
 the others. Its grader.py is a program: it runs here, in this process, and only because the user named the folder.
@@ -9,6 +9,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -18,12 +20,15 @@ from regard.course.exercise import Entry, Exercise, Grader, Kind, Sheet, Track
 from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.files.input import read_file
 from regard.files.json_and_toml import parse_toml
+from regard.files.output import write_error, write_new
 from regard.messages import LANGUAGES, Listed, Message
 
 LARGEST = 2**20
 """In bytes, of one file of the folder."""
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 TASK, GRADER, STUB, SOLUTION = "task.toml", "grader.py", "stub.py", "solution.py"
+FILES = (TASK, STUB, SOLUTION, GRADER, "right/loop.py")
+"""Of the template: a worked example that passes verification."""
 
 
 def find_exercise(name: str) -> Exercise:
@@ -179,3 +184,30 @@ def _line_of(error: BaseException, path: str) -> int:
 def _require(condition: bool, path: Path, what: str) -> None:
     if not condition:
         raise FileError("own-lacks", path=str(path), what=what)
+
+
+# --- a new folder ------------------------------------------------------------------------------------------
+
+
+def write_folder(folder: Path) -> tuple[Path, ...]:
+    """Write the files of a new exercise and return their paths. Nothing that exists is overwritten.
+
+    Raises ArgumentError if the name is invalid or the folder is not empty, FileError if it cannot be written.
+    """
+    own_id(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ArgumentError("new-not-empty", path=str(folder))
+    template, written = files("regard.course.own_exercises") / "template", []
+    for name in FILES:
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(error, path, 0) from error
+        write_new(path, _template_file(template, name))
+        written.append(path)
+    return tuple(written)
+
+
+def _template_file(template: Traversable, name: str) -> bytes:
+    return template.joinpath(*name.split("/")).read_bytes().replace(os.linesep.encode(), b"\n")

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise
-from regard.course.filled_sheets import filled_sheet
+from regard.course.exercise import Call, Exercise, filled_sheet
 from regard.course.grading.diagnosis import GENERAL, UNTOUCHED
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process, run

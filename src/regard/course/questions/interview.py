@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from regard.course.progress import Rating
-from regard.course.questions.bank import Question, questions, topics
+from regard.course.questions import Question, questions, topics
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Listed
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from regard.course.drawings import drawing, drawings
 from regard.course.drawings.blocks import Drawing, Matrix, text_in
-from regard.course.drawings.catalogue import drawing, drawings
 from regard.course.drawings.svg import to_svg
 from regard.course.drawings.terminal import drawing_lines
-from regard.course.lessons.index import FOLDER, lessons
+from regard.course.lessons import FOLDER, lessons
 from regard.messages import LANGUAGES, Language, Message
 from regard.views.colours import Depth
 

@@ -18,11 +18,10 @@ from regard.course.learner_model import program
 from regard.course.learner_model.building import DRIFT, WEIGHTS_FILE, Task, poem_task, translation_task
 from regard.course.learner_model.parts import USED, helpers_of
 from regard.course.learner_model.program import MODULES, program_text
-from regard.course.learner_model.program.entry import TASKS, use_parts
+from regard.course.learner_model.program.entry import TASKS, model_weights, use_parts
+from regard.course.learner_model.program.models import Tree
 from regard.course.learner_model.program.our_parts import FUNCTIONS, beam_search
 from regard.course.learner_model.program.part_calls import TOLERANCE, PartError, Parts, file_name
-from regard.course.learner_model.program.translator import Tree
-from regard.course.learner_model.program.weights import model_weights
 from regard.kernels.blocked.workers import one_blas_thread
 from wrong_programs import passes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.course.lessons.index import Lesson, lessons
+from regard.course.lessons import Lesson, lessons
 from regard.course.lessons.markdown import Piece, code_and_output, fence_indented_blocks, pieces
 from regard.messages import LANGUAGES, Language
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.lessons.index import FOLDER, Lesson, lesson, lessons
+from regard.course.lessons import FOLDER, Lesson, lesson, lessons
 from regard.course.lessons.notebook_file import SHEET_SEED, notebook_name, notebook_text
 from regard.messages import LANGUAGES, Language
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.course.own_exercises.new_folder import write_folder
+from regard.course.own_exercises.loading import write_folder
 
 Change = Callable[[str, str, str], None]
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.certificate.contents import END, LARGEST, LONGEST_NAME, START, collect, digest, read_certificate
-from regard.course.certificate.page import page
+from regard.course.certificate import END, LARGEST, LONGEST_NAME, START, collect, digest, page, read_certificate
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import ExerciseProgress, Progress
 from regard.errors import ArgumentError, FileError

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.filled_sheets import filled_sheet
+from regard.course.exercise import filled_sheet
 from regard.course.grading.grader import grade
 
 

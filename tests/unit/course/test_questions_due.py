@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.course.progress import RATINGS, Card
-from regard.course.questions.bank import WAITS, is_due, next_day, next_question, rate
+from regard.course.questions import WAITS, is_due, next_day, next_question, rate
 
 TODAY = date(2026, 3, 1)
 

@@ -7,9 +7,8 @@ import pytest
 from regard.course.exercise import Exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
-from regard.course.passed_answers import PassedAnswers
+from regard.course.passed_answers import PassedAnswers, record
 from regard.course.progress import ProgressFile
-from regard.course.recording import record
 
 
 @pytest.fixture(autouse=True)

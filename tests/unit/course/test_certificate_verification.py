@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from regard.course import certificate as module
 from regard.course.catalogue import exercise
-from regard.course.certificate import verification
-from regard.course.certificate.contents import Certificate, Item, digest
-from regard.course.certificate.verification import verify
+from regard.course.certificate import Certificate, Item, digest, verify
 
 AT = "2026-01-02T03:04:05+00:00"
 
@@ -47,6 +46,6 @@ def test_a_sheet_is_graded_again() -> None:
 
 
 def test_without_torch_its_items_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
     found = list(verify(certificate(item("encoder-layer", "x"))))
     assert [one.outcome for one in found] == ["no-torch"]

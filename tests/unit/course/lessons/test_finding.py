@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.course.lessons import index
-from regard.course.lessons.index import lesson, lessons
+from regard.course import lessons as index
+from regard.course.lessons import lesson, lessons
 from regard.errors import UnknownNameError
 from regard.messages import use_language
 

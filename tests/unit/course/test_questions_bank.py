@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from regard.course.catalogue import entries
-from regard.course.questions.bank import IN_OWN_WORDS, Question, question, questions
+from regard.course.questions import IN_OWN_WORDS, Question, question, questions
 from regard.errors import UnknownNameError
 from regard.messages import LANGUAGES, use_language
 

@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from regard.course.catalogue import entry
-from regard.course.certificate.contents import Certificate, Item, digest
-from regard.course.certificate.page import page
+from regard.course.certificate import Certificate, Item, digest, page
 from regard.messages import LANGUAGES, Language
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"

@@ -74,7 +74,7 @@ def test_every_command_works(
 
 def test_the_rhyme_is_what_the_picture_shows() -> None:
     """The poem of the picture is the one of the guide, and the cell in its frame what the words beside it say."""
-    script = (ROOT / "docs/pictures/page.py").read_text(encoding="utf-8")
+    script = (ROOT / "docs/pictures/explorer.py").read_text(encoding="utf-8")
     (poem,) = re.findall(r'^POEM = "(.*)"$', script, flags=re.MULTILINE)
     assert f'encode("{poem}")' in GUIDE.text("en")
     poet = regard.load("poet", backend="torch")

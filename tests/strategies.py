@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from regard.arrays import to_numpy
 from regard.axes import Sizes
 from regard.masks import Mask
-from regard.padding import Padding
+from regard.masks.padding import Padding
 from regard.records import Record
 
 LENGTHS = (0, 1, 2, 3, 5, 7, 8, 13, 17)

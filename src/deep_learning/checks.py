@@ -5,9 +5,8 @@ The shapes of q, k and v are checked against each other by `regard`.
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor
+from regard.arrays import Array, check_counts, is_tensor
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.number_checks import check_counts
 
 
 def count(name: str, value: int, least: int = 1) -> int:

@@ -1,13 +1,17 @@
-"""NumPy arrays and torch tensors: type checks and conversions that do not import torch.
+"""NumPy arrays, torch tensors and numbers: type checks and conversions that do not import torch.
 
 A tensor can only be passed in when torch is already imported, so checking `sys.modules` is enough.
 """
 
+import math
 import sys
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from regard.errors import ArgumentError
 
 Array: TypeAlias = Any
 """A NumPy array or a torch tensor. Only `attend`, `explain` and `Mask` accept both; other code expects one of them."""
@@ -60,3 +64,18 @@ def concatenated(parts: Sequence[Array], axis: int = 0) -> Array:
     if not is_tensor(parts[0]):
         return np.concatenate(parts, axis)
     return sys.modules["torch"].cat(tuple(parts), axis)
+
+
+def check_counts(**counts: tuple[int, int]) -> None:
+    """Raise ArgumentError unless each value is an integer of at least the given minimum: name=(value, minimum)."""
+    for name, (value, least) in counts.items():
+        if not is_integer(value) or value < least:
+            raise ArgumentError("count-wanted", name=name, value=value, least=least)
+
+
+def is_number(x: object) -> bool:
+    """Whether `x` is a finite number; True and False are not."""
+    try:
+        return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+    except OverflowError:  # an integer too large for a float
+        return False

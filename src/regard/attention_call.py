@@ -15,10 +15,9 @@ from regard.axes import Shape, Sizes, attention_sizes, check_bias
 from regard.errors import ArgumentError, DtypeError
 from regard.exact_weights import ExactWeights, KnownMask
 from regard.masks import BoundMask, Mask
-from regard.masks.padding import padding_of
+from regard.masks.padding import Padding, padding_of
 from regard.masks.rules import as_four_axes
 from regard.messages import Listed
-from regard.padding import Padding
 from regard.records import Kind, See
 
 

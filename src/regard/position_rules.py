@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from regard.arrays import check_counts, is_number
 from regard.axes import Shape, fits
 from regard.errors import ArgumentError, ShapeError
-from regard.number_checks import check_counts, is_number
 
 Pairing = Literal["halves", "pairs"]
 

@@ -16,8 +16,8 @@ from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights
 from regard.images import RecordImage, Side, record_image, with_pictures
+from regard.masks.padding import Padding
 from regard.memory import free_gpu_bytes, require_bytes
-from regard.padding import Padding
 from regard.statistics_table import REQUESTS, STATISTICS
 
 Kind = Literal["encoder", "decoder", "cross", "self"]

@@ -11,7 +11,7 @@ from tolerances import assert_close
 
 from regard import See, attend, reference
 from regard.arrays import to_numpy
-from regard.padding import without_rows
+from regard.masks.padding import without_rows
 from regard.records import Record
 
 NUMPY = ("blocked", "reference")

@@ -18,7 +18,6 @@ RANKS = {
     "arrays": 0.2,
     "memory": 0.2,
     "files": 0.4,
-    "padding": 0.3,
     "packages": 0.2,
     "masks": 1,
     "exact_weights": 1.1,  # of masks
@@ -27,7 +26,6 @@ RANKS = {
     "images": 0.5,
     "patterns": 1,
     "projections": 1,
-    "number_checks": 0.3,
     "position_rules": 1,
     "recurrent_rules": 1,
     "config": 1.1,  # made of values that `position_rules` checks
@@ -84,7 +82,6 @@ DEFERRED_IMPORTS = {
     ("regard.masks.bound", "torch"),
     ("regard.masks.convert", "torch"),
     ("regard.masks.padding", "torch"),
-    ("regard.padding", "torch"),
     ("regard.attention_call", "regard.functional.attention"),
     ("regard.dispatch.backend_choice", "regard.dispatch.torch_backends"),
     ("regard.trace.trace", "regard.views.terminal"),
@@ -104,10 +101,10 @@ DEFERRED_IMPORTS = {
     ("regard.dispatch.backend_choice", "regard.functional.fused"),
     ("regard.dispatch.recording", "regard.dispatch.torch_backends"),
     ("regard.language.loading", "regard.models"),
-    ("regard.cli.environment", "torch"),
-    ("regard.cli.evaluate_command", "regard.recipes.evaluating"),
-    ("regard.cli.train_command", "regard.recipes.recipe"),
-    ("regard.cli.train_command", "regard.recipes.running"),
+    ("regard.cli.doctor_command", "torch"),
+    ("regard.cli.training_commands", "regard.recipes.evaluating"),
+    ("regard.cli.training_commands", "regard.recipes.recipe"),
+    ("regard.cli.training_commands", "regard.recipes.running"),
     ("regard.views.curves", "regard.training.metrics"),  # needs no torch, which a test checks
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),

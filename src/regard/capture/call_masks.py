@@ -19,9 +19,8 @@ from regard.capture.layouts import by_heads
 from regard.capture.operators import is_plain_causal
 from regard.kernels.tiles import row_blocks
 from regard.masks import Mask
-from regard.masks.padding import combine_known, padding_of, queries_at
+from regard.masks.padding import Padding, combine_known, padding_of, queries_at
 from regard.masks.rules import Band
-from regard.padding import Padding
 from regard.records import DecodeStep, Kind
 from regard.text import Tokenizer
 

@@ -18,13 +18,13 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from regard.arrays import check_counts, is_number
 from regard.capture.dispatch_mode import in_backward
 from regard.capture.editing import uncompiled
 from regard.capture.health import SEE, Health, Reading, measured, warnings_of
 from regard.capture.watching import Watch, watch
 from regard.errors import ArgumentError
 from regard.messages import say
-from regard.number_checks import check_counts, is_number
 from regard.trace import Trace
 
 Log = Callable[[dict[str, float], int], Any]

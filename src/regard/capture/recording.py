@@ -21,8 +21,7 @@ from regard.dispatch.recording import copied_outputs
 from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.observe import all_weights
-from regard.masks.padding import padding_of
-from regard.padding import Padding, without_rows
+from regard.masks.padding import Padding, padding_of, without_rows
 from regard.records import Record, Rest, See, Statistics, Top
 
 MAX_BATCHED_WEIGHTS = 2**22

@@ -45,8 +45,8 @@ from regard.capture.texts import TextTracker
 from regard.capture.token_labels import TokenSpeller
 from regard.capture.watched_trace import DecodeHistory, WatchedTrace
 from regard.errors import ArgumentError, RegardError
+from regard.masks.padding import Padding
 from regard.messages import Listed, say
-from regard.padding import Padding
 from regard.records import DecodeStep, Kind, Record, See
 from regard.trace import Trace
 

@@ -19,8 +19,7 @@ import numpy as np
 from regard.axes import Shape
 from regard.checkpoints.tensor_file import MOST_TENSORS
 from regard.errors import FileError
-from regard.files.formats import HEAD, LARGEST_SIZE, MOST_AXES, format_of
-from regard.files.input import UNLIMITED, open_file
+from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file
 from regard.files.output import reason_of
 from regard.memory import format_bytes
 from regard.messages import Listed

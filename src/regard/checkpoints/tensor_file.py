@@ -20,8 +20,7 @@ import numpy as np
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.errors import DtypeError, FileError
-from regard.files.formats import HEAD, LARGEST_SIZE, MOST_AXES, check_format, find_excess
-from regard.files.input import UNLIMITED, open_file
+from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, check_format, find_excess, open_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_atomically, write_bytes, write_error
 from regard.memory import format_bytes

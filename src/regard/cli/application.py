@@ -11,17 +11,15 @@ from typer.core import TyperCommand, TyperGroup
 from regard.cli.chat_command import chat
 from regard.cli.checkpoint_commands import convert, pull
 from regard.cli.doctor_command import doctor
-from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
-from regard.cli.heads_command import heads
+from regard.cli.heads_commands import heads, survey
 from regard.cli.help_page import help_page
 from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_commands import film, plot
 from regard.cli.see_command import see
 from regard.cli.streams import put
-from regard.cli.survey_command import survey
 from regard.cli.text_commands import generate, translate
-from regard.cli.train_command import train
+from regard.cli.training_commands import evaluate, train
 from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.messages import Listed
 

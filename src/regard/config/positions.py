@@ -6,9 +6,9 @@ Added to the input: Sinusoidal, Learned. Rotation of q and k: Rotary. Added to t
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.number_checks import check_counts, is_number
 from regard.position_rules import Pairing, buckets_per_side, check_base, check_pairing
 
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from regard.arrays import check_counts, is_number
 from regard.axes import Shape
 from regard.config.styles import check_dropout
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.number_checks import check_counts, is_number
 
 Cell = Literal["elman", "lstm"]
 RecurrentAttention = Literal["bahdanau", "luong"]

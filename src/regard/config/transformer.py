@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from math import isqrt
 from typing import Any, Literal, get_args
 
+from regard.arrays import check_counts
 from regard.axes import head_width
 from regard.config.positions import FactorScaling, Learned, Llama3Scaling, Positions, Rotary, Sinusoidal
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
 from regard.messages import Listed
-from regard.number_checks import check_counts
 from regard.position_rules import factors_of
 
 Size = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Data classes of the course: an exercise, its test calls, its known mistakes, and answer sheets.
+"""Data classes of the course: an exercise, its test calls, its known mistakes, answer sheets, and results of a run.
 
 Values only: this module runs no learner code, compares no numbers and formats no messages. The folders under
 `exercises/` define these values, and `grading/` reads them.
@@ -7,7 +7,7 @@ Values only: this module runs no learner code, compares no numbers and formats n
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from regard.messages import Language, Message
 
@@ -226,3 +226,52 @@ def as_toml(value: Any) -> str:
     if isinstance(value, float):
         return repr(round(value, 6))
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+# --- results of a run ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """The result of one call: a value, an exception, or a fault."""
+
+    value: Any = None
+    raised: str = ""
+    """Name of the exception's type, or "" if the call returned."""
+    message: str = ""
+    line: int | None = None
+    """Line of the learner's source that raised."""
+    mutated: tuple[str, ...] = ()
+    """Arguments that the call changed."""
+    fault: str = ""
+    """A general diagnosis that needs no comparison of numbers: "missing-name", "wrong-type" …"""
+    gradients: Mapping[str, Any] | None = None
+    """For a call with gradients: by "args.0", "kwargs.mask" or a parameter's name; None for a leaf without gradient."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Placeholders of the fault's message: `name`, `nearest`, `wanted`, `found`; for "refused" `what`."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a whole run."""
+
+    answers: tuple[CallResult, ...] = ()
+    """One per call, in order; fewer if the run ended early."""
+    ended: str = ""
+    """Why the run ended early: "too-slow", "killed", "raises" …, or "" if it did not."""
+    message: str = ""
+    line: int | None = None
+    printed: str = ""
+    raised: str = ""
+    """Name of the exception's type if the source could not be loaded."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """As in a CallResult; for "syntax" `hint` (a message) and `column`."""
+    seconds: float = 0.0
+    solution_readable: bool = False
+    """Whether this system cannot keep native code from reading our own files, including the solutions."""
+
+
+class Runner(Protocol):
+    """A function that runs a program."""
+
+    def __call__(self, source: str, calls: Sequence[Call], track: Track) -> RunResult: ...

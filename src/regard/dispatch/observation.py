@@ -19,7 +19,7 @@ from regard.kernels.chunked.observe import all_weights, observe
 from regard.kernels.chunked.workers import SingleThread
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.masks import Mask
-from regard.padding import Padding
+from regard.masks.padding import Padding
 from regard.records import Record, See, Statistics
 
 SMALL = 2**18

@@ -7,8 +7,8 @@ import numpy as np
 from regard.arrays import Array, is_tensor, is_tracing
 from regard.attention_call import AttentionCall, RectangleFunction, WeightsFromQK
 from regard.kernels import blocked
+from regard.masks.padding import Padding, without_rows
 from regard.memory import free_gpu_bytes, is_surely_free, require_bytes
-from regard.padding import Padding, without_rows
 from regard.records import CHECK_MEMORY_FROM, Record, Statistics
 from regard.statistics_table import bytes_of
 

@@ -15,9 +15,9 @@ from regard.functional.statistics import pooled_map, statistics_of
 from regard.kernels import chunked
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.masks import Mask
+from regard.masks.padding import Padding, without_rows
 from regard.masks.rules import Dense
 from regard.memory import free_gpu_bytes, require_bytes
-from regard.padding import Padding, without_rows
 from regard.records import See, Statistics
 
 

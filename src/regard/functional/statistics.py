@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from regard.axes import bin_count, bin_width, distance_count
-from regard.padding import Padding, without_rows
+from regard.masks.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
 

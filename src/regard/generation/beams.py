@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, to_numpy
+from regard.arrays import Array, check_counts, is_number, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.prompts import (
     Decoding,
@@ -19,7 +19,6 @@ from regard.generation.prompts import (
     read,
 )
 from regard.generation.sampling import is_on_other_device, scores_of
-from regard.number_checks import check_counts, is_number
 from regard.reference import log_sum_exp
 from regard.reference.attention import computing_dtype
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, to_numpy
+from regard.arrays import Array, check_counts, is_tensor, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.prompts import (
     BatchReader,
@@ -33,7 +33,6 @@ from regard.generation.sampling import (
     is_on_other_device,
     nan_if_invalid,
 )
-from regard.number_checks import check_counts
 
 
 class Session:

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from regard.arrays import Array, is_integer, is_tensor, to_numpy
+from regard.arrays import Array, check_counts, is_integer, is_tensor, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.sampling import check_not_sampling
 from regard.masks import Mask
 from regard.messages import Listed
-from regard.number_checks import check_counts
 
 Ids: TypeAlias = SupportsIndex | Iterable[SupportsIndex] | None
 """One id, several, or none."""

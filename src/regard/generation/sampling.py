@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, to_numpy
+from regard.arrays import Array, check_counts, is_number, is_tensor, to_numpy
 from regard.errors import ArgumentError
-from regard.number_checks import check_counts, is_number
 
 Picker = Callable[[Array], Array]
 """A function from logits (B, W) to ids (B,)."""

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from regard.arrays import to_numpy
+from regard.arrays import check_counts, to_numpy
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Session, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.writing import chosen_pick, stop_texts, text_pieces
-from regard.number_checks import check_counts
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens
 from regard.text.segmentation import text_or_hex, token_bytes, word_groups
 from regard.text.tokenizer import IdTokenizer

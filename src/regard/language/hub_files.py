@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.arrays import is_integer
+from regard.arrays import is_integer, is_number
 from regard.checkpoints.model_folder import LARGEST_CONFIG, file_in_folder, read_json
 from regard.config import TransformerConfig
 from regard.errors import FileError
@@ -17,7 +17,6 @@ from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.language.chat import ChatTemplate, template_values
 from regard.language.settings import Settings, SpecialIds, Task
-from regard.number_checks import is_number
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer, Tokenizer
 from regard.text.tokenizer_formats import byte_pair_tokenizer, gguf_tokenizer, word_piece_tokenizer
 

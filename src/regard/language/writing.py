@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, Sampling, beam_search, generate, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import check_text, unknown_characters
 from regard.messages import Listed
-from regard.number_checks import check_counts, is_number
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from regard.arrays import check_counts
 from regard.config import AttentionStyle
 from regard.config.transformer import check_groups, check_head_count
 from regard.dispatch import attend_in_model
@@ -17,7 +18,6 @@ from regard.functional import merge_heads, split_heads
 from regard.layers.cache import NO_CACHE, KeysAndValues, LayerCache
 from regard.layers.feed_forward import Linear
 from regard.masks import Mask
-from regard.number_checks import check_counts
 from regard.records import Attend, Kind
 
 Rotate = Callable[[Tensor], Tensor]

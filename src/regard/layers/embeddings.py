@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from regard.arrays import check_counts
 from regard.functional.linear_few_rows import linear_rows
 from regard.functional.position_wise import ActivationFunction
 from regard.layers.feed_forward import Linear
-from regard.number_checks import check_counts
 
 INITIAL_STD = 0.02
 """The standard deviation of the initial weights of GPT-2 and BERT."""

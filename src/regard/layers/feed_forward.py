@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from regard.arrays import check_counts
 from regard.config import GATES
 from regard.config.styles import check_dropout
 from regard.config.transformer import Activation, inner_activation
@@ -9,7 +10,6 @@ from regard.errors import ArgumentError
 from regard.functional.linear_few_rows import linear_rows
 from regard.functional.position_wise import ACTIVATIONS, get_activation
 from regard.messages import Listed
-from regard.number_checks import check_counts
 
 
 class Linear(nn.Linear):

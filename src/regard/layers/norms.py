@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import check_counts
 from regard.functional import layer_norm, rms_norm
-from regard.number_checks import check_counts
 
 
 class LayerNorm(nn.Module):

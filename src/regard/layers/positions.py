@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from regard import functional
+from regard.arrays import check_counts
 from regard.config import Scaling
 from regard.functional.position_wise import floats
 from regard.functional.positions import apply_expanded_rotations, expand_rotations
 from regard.layers.embeddings import INITIAL_STD
-from regard.number_checks import check_counts
 from regard.position_rules import Pairing, buckets_per_side
 
 

@@ -8,11 +8,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from regard.arrays import check_counts
 from regard.dispatch import attend_in_model
 from regard.functional.recurrent import LSTMState, additive_scores, elman, lstm, lstm_cell
 from regard.layers.feed_forward import Linear
 from regard.masks import Mask
-from regard.number_checks import check_counts
 from regard.records import Attend
 
 

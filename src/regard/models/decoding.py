@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.arrays import check_counts
 from regard.config import inputs
 from regard.cuda_graph import WARM_UP, CudaGraph
 from regard.dispatch import attend_in_model
@@ -18,7 +19,6 @@ from regard.errors import ArgumentError
 from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
 from regard.models.inputs import GrowingPast, Past, StaticPast, checked_ids, on_device
-from regard.number_checks import check_counts
 from regard.records import Attend
 from regard.reference.inputs import as_array, padding_after
 

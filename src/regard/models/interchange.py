@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
+from regard.arrays import check_counts
 from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
 from regard.errors import ArgumentError
 from regard.functional.position_wise import ACTIVATIONS
@@ -19,7 +20,6 @@ from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPosition
 from regard.layers.feed_forward import Linear
 from regard.messages import Listed
 from regard.models.transformer import Block, Stack, Transformer
-from regard.number_checks import check_counts
 
 TheirLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 Theirs = nn.MultiheadAttention | TheirLayer | nn.Transformer

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
 from typing import Any, Literal
 
+from regard.arrays import check_counts
 from regard.config import RecurrentConfig, TransformerConfig
 from regard.config.recurrent import CELLS
 from regard.config.transformer import OTHER_LIBRARY_NAMES, SIZES
@@ -23,7 +24,6 @@ from regard.files.input import read_file
 from regard.files.json_and_toml import Table, parse_toml, parse_value, plain_table, write_toml
 from regard.files.output import reason_of
 from regard.messages import Listed, Message
-from regard.number_checks import check_counts
 from regard.training.plan import Plan
 
 TaskKind = Literal["translation", "language", "synthetic"]

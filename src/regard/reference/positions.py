@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regard.arrays import check_counts
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.number_checks import check_counts
 from regard.position_rules import (
     Pairing,
     bucket_edges,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from regard.axes import bin_count, bin_width, distance_count
-from regard.padding import Padding, without_rows
+from regard.masks.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 from regard.reference.inputs import array_likes
 

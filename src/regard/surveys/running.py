@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.arrays import to_numpy
+from regard.arrays import check_counts, to_numpy
 from regard.errors import ArgumentError, FileError, RegardError
 from regard.files.input import open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_bytes, write_error
 from regard.language import LanguageModel, load
 from regard.language.seeing import labels, run_model
-from regard.number_checks import check_counts
 from regard.records import See
 from regard.surveys.result import FILE, LARGEST, Survey, json_bytes, read_skipped
 from regard.surveys.sums import HeadSums, columns_of

@@ -18,8 +18,7 @@ import tokenizers
 from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
-from regard.files.formats import check_file_format
-from regard.files.input import read_file
+from regard.files.input import check_file_format, read_file
 from regard.files.output import check_target, write_bytes
 from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex
 

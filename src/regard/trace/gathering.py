@@ -19,8 +19,8 @@ from regard.axes import Shape, distance_count
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights, KnownMask, WeightsArray
 from regard.images import RecordImage
+from regard.masks.padding import Padding
 from regard.messages import Listed
-from regard.padding import Padding
 from regard.records import DecodeStep, Record, Top, tokens_of
 from regard.statistics_table import STATISTICS
 from regard.trace.file_parts import mask_tree

@@ -14,8 +14,8 @@ from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_count, bin_width, in_range
 from regard.errors import ArgumentError
 from regard.exact_weights import WeightsArray
+from regard.masks.padding import Padding
 from regard.messages import Listed
-from regard.padding import Padding
 from regard.records import Record, tokens_of
 from regard.text.segmentation import character_groups, text_or_hex, token_bytes, word_groups
 

@@ -15,9 +15,9 @@ from regard.attention_call import WeightsFromQK
 from regard.axes import Shape, split_lead
 from regard.errors import FileError, RegardError
 from regard.exact_weights import ExactWeights, KnownMask, WeightsArray
-from regard.files.formats import LARGEST_SIZE, MOST_AXES
+from regard.files.input import LARGEST_SIZE, MOST_AXES
 from regard.masks import BoundMask, Mask
-from regard.padding import Padding
+from regard.masks.padding import Padding
 from regard.records import DecodeStep, Record, Rest, Top
 from regard.statistics_table import STATISTICS, Statistic
 from regard.trace.file_parts import MaskTreeError, Unpacker, images_in, mask_of

@@ -17,8 +17,8 @@ from regard.axes import Shape, bin_width
 from regard.errors import ArgumentError
 from regard.exact_weights import ExactWeights
 from regard.images import RecordImage, Side
+from regard.masks.padding import Padding
 from regard.messages import say
-from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
 from regard.statistics_table import STATISTICS
 from regard.trace.decode_runs import DecodeRun, Ends, is_interleaved, runs_for_texts, runs_of, start_of

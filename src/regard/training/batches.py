@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.arrays import check_counts
 from regard.errors import ArgumentError
-from regard.number_checks import check_counts
 from regard.training.ranks import Ranks
 
 

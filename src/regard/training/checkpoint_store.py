@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.arrays import check_counts
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
@@ -23,7 +24,6 @@ from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
-from regard.number_checks import check_counts
 from regard.training import durable
 from regard.training.durable import Digest
 from regard.training.metrics import json_bytes

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.number_checks import check_counts, is_number
 
 ScheduleName = Literal["constant", "inverse-sqrt", "cosine"]
 Precision = Literal["float32", "bfloat16"]

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from command_line import Run
 
-from regard.cli import environment
+from regard.cli import doctor_command
 from regard.cli.doctor_command import report
 from regard.messages import use_language
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return environment.inspect()
+    return doctor_command.inspect()
 
 
 def test_json_and_text_have_the_same_content(run: Run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "inspect", lambda: found)
+    monkeypatch.setattr(doctor_command, "inspect", lambda: found)
     code, out, err = run("doctor", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == found
@@ -45,8 +45,10 @@ def test_installed_packages_are_reported(found: dict[str, Any]) -> None:
 
 def test_a_missing_package_shows_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
     real = find_spec
-    monkeypatch.setattr(environment, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
-    found = environment.inspect()
+    monkeypatch.setattr(
+        doctor_command, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name)
+    )
+    found = doctor_command.inspect()
     assert found["torch"] is found["cjk_font"] is found["backends"]["torch"] is None
     for lang, message in (("en", "pictures with trace.plot()"), ("zh", "用 trace.plot() 画图")):
         with use_language(lang):  # type: ignore[arg-type]
@@ -94,9 +96,9 @@ def test_the_terminal_in_chinese(found: dict[str, Any]) -> None:
 def test_the_source_of_the_language(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], spoken: Any, because: str | None
 ) -> None:
-    for name in environment.LANGUAGE_VARIABLES:
+    for name in doctor_command.LANGUAGE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with use_language(spoken):
-        assert environment._language() == {"spoken": spoken, "because": because}
+        assert doctor_command._language() == {"spoken": spoken, "because": because}

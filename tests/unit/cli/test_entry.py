@@ -151,7 +151,7 @@ def test_errors_become_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("regard.cli.environment.inspect", fail)
+    monkeypatch.setattr("regard.cli.doctor_command.inspect", fail)
     monkeypatch.setattr("regard.cli.entry.discard_output", lambda stream: None)
     finished = run("doctor")
     assert (finished.code, finished.out) == (code, "")

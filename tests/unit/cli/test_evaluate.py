@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from regard.cli.evaluate_command import evaluate, table
+from regard.cli.training_commands import evaluate, table
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import Score
 from regard.language.loading import bundled

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from regard.course.catalogue import entries, exercise, folder
-from regard.course.exercise import Call, Exercise
-from regard.course.grading.answers import Answer
+from regard.course.exercise import Call, CallResult, Exercise
 from regard.course.grading.comparison import answer_difference
 from regard.course.grading.diagnosis import GENERAL
 from regard.course.grading.grader import grade
@@ -186,7 +185,7 @@ def test_every_data_set_distinguishes_the_mistakes(name: str, seeds: tuple[int, 
         assert alike == []
 
 
-def same(tried: Exercise, left: Sequence[Answer], right: Sequence[Answer]) -> bool:
+def same(tried: Exercise, left: Sequence[CallResult], right: Sequence[CallResult]) -> bool:
     """Whether two programs give the same answers for the diagnosis."""
     assert tried.grader is not None
     return all(

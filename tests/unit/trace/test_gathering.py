@@ -16,7 +16,7 @@ from regard.arrays import to_numpy
 from regard.errors import ArgumentError, NotKeptError
 from regard.images import record_image
 from regard.masks import Mask
-from regard.padding import Padding
+from regard.masks.padding import Padding
 from regard.records import DecodeStep, Record, See
 from regard.reference.attention import attention_scores
 from regard.reference.statistics import statistics_of

@@ -9,10 +9,9 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, TypeVar
 
-from regard.arrays import is_integer
+from regard.arrays import is_integer, is_number
 from regard.errors import FileError
 from regard.messages import Listed
-from regard.number_checks import is_number
 
 Value = TypeVar("Value")
 MOST_LAYERS, LARGEST_COUNT = 1024, 2**24

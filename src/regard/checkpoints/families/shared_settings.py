@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from regard.arrays import is_integer
+from regard.arrays import is_integer, is_number
 from regard.checkpoints.families.config_keys import ConfigKeys
 from regard.config import FactorScaling, LinearScaling, Llama3Scaling, Rotary, Scaling, TransformerConfig, YarnScaling
 from regard.config.transformer import GATES, Activation, ActivationName
 from regard.messages import Listed
-from regard.number_checks import is_number
 
 ACTIVATIONS: dict[str, ActivationName] = {
     "relu": "relu",

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.course.exercise import Tolerance
-from regard.course.grading.answers import Answer
+from regard.course.exercise import CallResult, Tolerance
 from regard.course.grading.serialisation import ARRAY_OF, Other
 
 Fault = Literal["wrong-type", "wrong-count", "wrong-shape", "wrong-dtype", "not-finite", "wrong-value"]
@@ -153,7 +152,7 @@ def comparable_parts(expected: Any, got: Any) -> tuple[Any, Any]:
 
 
 def answer_difference(
-    expected: Answer, got: Answer, tolerance: Tolerance, weights_optional: bool = False
+    expected: CallResult, got: CallResult, tolerance: Tolerance, weights_optional: bool = False
 ) -> Difference | None:
     """The first difference of two answers without exceptions: values, then gradients, under the path "gradient"."""
     pair = comparable_parts(expected.value, got.value) if weights_optional else (expected.value, got.value)
@@ -181,8 +180,8 @@ class Comparison:
     """One call: the expected answer, the actual answer, and their difference."""
 
     target: str
-    expected: Answer
-    got: Answer
+    expected: CallResult
+    got: CallResult
     difference: Difference | None = None
 
     @property
@@ -208,7 +207,7 @@ REFUSALS = {"AssertionError", "ValueError"}
 
 
 def compare(
-    target: str, expected: Answer, got: Answer, tolerance: Tolerance, weights_optional: bool = False
+    target: str, expected: CallResult, got: CallResult, tolerance: Tolerance, weights_optional: bool = False
 ) -> Comparison:
     """Compare the two answers to one call."""
     if expected.raised or got.raised or got.fault:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise, Mistake, Tolerance, Track
-from regard.course.grading.answers import Answer, Outcome
+from regard.course.exercise import Call, CallResult, Exercise, Mistake, RunResult, Tolerance, Track
 from regard.course.grading.comparison import (
     Comparison,
     answer_difference,
@@ -33,7 +32,9 @@ Cases = Callable[[np.random.Generator], Sequence[Call]]
 
 
 @lru_cache(maxsize=256)
-def trusted_answers(source: str, cases: Cases, seed: int, track: Track, only: int | None = None) -> tuple[Answer, ...]:
+def trusted_answers(
+    source: str, cases: Cases, seed: int, track: Track, only: int | None = None
+) -> tuple[CallResult, ...]:
     """The answers of a trusted program to the calls of this seed, or to one of them; empty if it does not load.
 
     Cached, because the same data are often graded again.
@@ -98,7 +99,7 @@ def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[Compar
     return [_agreement(exercise, test, answer) for test, answer in zip(tests, answers, strict=False)] or no_agreement
 
 
-def _agreement(exercise: Exercise, test: Comparison, mistake: Answer) -> str:
+def _agreement(exercise: Exercise, test: Comparison, mistake: CallResult) -> str:
     """How two answers agree: both "right", equal in "value" or "message", or only in the "kind" of exception."""
     assert exercise.grader is not None
     tolerance, weights_optional, got = exercise.tolerance, exercise.grader.weights_optional, test.got
@@ -128,7 +129,7 @@ LOW = Tolerance(rtol=5e-3, atol=1e-3)
 """Right to three digits: half precision, a small number added somewhere, or rounded constants."""
 
 
-def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Comparison], outcome: Outcome) -> tuple[str, str]:
+def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Comparison], outcome: RunResult) -> tuple[str, str]:
     """The id of the mistake, two of them joined by +, and the message."""
     if outcome.ended:
         values = {"type": outcome.raised, "message": outcome.message, "line": outcome.line, **outcome.details}

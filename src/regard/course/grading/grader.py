@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise, Grader
-from regard.course.grading.answers import Answer, Outcome, Runner
+from regard.course.exercise import Call, CallResult, Exercise, Grader, Runner, RunResult
 from regard.course.grading.comparison import Comparison, compare
 from regard.course.grading.diagnosis import diagnosed, trusted_answers
 from regard.course.grading.learner_source import read_source
@@ -82,7 +81,7 @@ def _calls(grader: Grader, seed: int) -> Sequence[Call]:
 
 
 def _compare_all(
-    exercise: Exercise, calls: Sequence[Call], expected: Sequence[Answer], outcome: Outcome
+    exercise: Exercise, calls: Sequence[Call], expected: Sequence[CallResult], outcome: RunResult
 ) -> list[Comparison]:
     """One comparison for each answered call."""
     assert exercise.grader is not None
@@ -93,7 +92,9 @@ def _compare_all(
     ]
 
 
-def _tests(exercise: Exercise, calls: Sequence[Call], tests: Sequence[Comparison], outcome: Outcome) -> Iterator[Test]:
+def _tests(
+    exercise: Exercise, calls: Sequence[Call], tests: Sequence[Comparison], outcome: RunResult
+) -> Iterator[Test]:
     loaded = outcome.answers or outcome.ended not in ("syntax", "raises", "refused")
     for place, call in enumerate(calls):
         about = exercise.cases.get(call.about)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise, Tolerance, Track
-from regard.course.grading.answers import Answer
+from regard.course.exercise import Call, CallResult, Exercise, Tolerance, Track
 from regard.course.grading.child import FILE
 from regard.course.grading.comparison import Comparison, Difference
 from regard.course.grading.python_source import kind_of, pair, shown, type_of, written_call
@@ -160,7 +159,7 @@ def _results(test: Comparison, track: Track) -> tuple[str, str]:
     return _result(test.expected, track), _result(test.got, track)
 
 
-def _result(answer: Answer, track: Track) -> str:
+def _result(answer: CallResult, track: Track) -> str:
     if answer.fault:
         return ""  # the diagnosis covers it
     if not answer.raised:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Track
+from regard.course.exercise import Call, CallResult, RunResult, Track
 from regard.course.grading import child, serialisation, supervisor
-from regard.course.grading.answers import Answer, Outcome
 from regard.course.grading.learner_source import read_source, syntax_hint
 from regard.course.grading.process import HIDDEN, Limits, Process, limits_for
 from regard.course.grading.verdict import plain
@@ -50,7 +49,7 @@ def given(targets: Iterable[str]) -> dict[str, str]:
 
 PARAMETER_FAULTS = ("missing-parameter", "extra-parameter", "wrong-parameter")
 FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "refused", "too-much-memory")
-"""Possible values of an Answer's `fault`. A value that cannot be sent is no fault; it arrives as
+"""Possible values of a CallResult's `fault`. A value that cannot be sent is no fault; it arrives as
 `serialisation.Other`."""
 
 MOST_DETAILS = 10
@@ -58,7 +57,7 @@ MOST_DETAILS = 10
 REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files", "module")
 
 
-def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits | None = None) -> Outcome:
+def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits | None = None) -> RunResult:
     """Make the calls in a separate process.
 
     `ended` is "" if all calls were answered, otherwise "syntax", "raises" or "refused" (while loading), "too-slow",
@@ -69,7 +68,7 @@ def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits
     began = time.monotonic()
     source_text = read_source(source)
     if source_text.problem:
-        return Outcome(
+        return RunResult(
             ended="syntax", message=source_text.problem, line=source_text.line, details={"hint": source_text.problem}
         )
     if importlib.util.find_spec(track) is None:
@@ -85,7 +84,7 @@ def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits
     return replace(outcome, seconds=time.monotonic() - began)
 
 
-def in_process(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+def in_process(source: str, calls: Sequence[Call], track: Track) -> RunResult:
     """The same in this process and without limits, for trusted programs: solutions, known mistakes, tests.
 
     >>> in_process("def double(x): return 2 * x", [Call("double", (3,))], "numpy").answers[0].value
@@ -101,7 +100,7 @@ def in_process(source: str, calls: Sequence[Call], track: Track) -> Outcome:
             return _not_loaded(child.exception_data(error), source)
         results = [child.answer(namespace, call, track) for call in calls_data]
         data = [serialisation.decode(serialisation.encode(result, track)) for result in results]
-    return Outcome(tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=True)))
+    return RunResult(tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=True)))
 
 
 # --- the request --------------------------------------------------------------------------------------------
@@ -167,10 +166,10 @@ def _own_random_state(track: Track) -> Iterator[None]:
 
 def _run(
     request: bytes, text: str, calls_data: list[dict[str, Any]], limits: Limits, *, isolated: bool
-) -> Outcome | None:
+) -> RunResult | None:
     """One run; None if the program did not reach the learner's source."""
-    answers: list[Answer] = []
-    failed: Outcome | None = None
+    answers: list[CallResult] = []
+    failed: RunResult | None = None
     with Process(request, limits, isolated=isolated) as process:
         messages = process.messages()
         ready = next(messages, None)
@@ -193,7 +192,7 @@ def _run(
     if answers and answers[-1].fault == "too-much-memory":
         ended = "too-much-memory"
     details = {"what": "files"} if ended == "refused" else {}
-    return Outcome(tuple(answers), ended, printed=printed, details=details, solution_readable=solution_readable)
+    return RunResult(tuple(answers), ended, printed=printed, details=details, solution_readable=solution_readable)
 
 
 _END: dict[int | None, str] = {supervisor.CPU: "too-slow", supervisor.OUT_OF_DISK: "refused"}
@@ -205,29 +204,29 @@ def _enforced(ready: Any) -> Sequence[str]:
     return ready["enforced"] if isinstance(ready, dict) and isinstance(ready.get("enforced"), list) else ()
 
 
-def _not_loaded(data: Mapping[str, Any], text: str) -> Outcome:
+def _not_loaded(data: Mapping[str, Any], text: str) -> RunResult:
     """The outcome if loading failed: a syntax error, or an exception at import."""
     found = _answer(data, None, text)
     if found.raised in ("SyntaxError", "IndentationError", "TabError") and "column" in found.details:
         hint = syntax_hint(text, found.raised, found.message, found.line or 1)
         details = {**found.details, "hint": hint}
-        return Outcome((), "syntax", found.message, found.line, raised=found.raised, details=details)
+        return RunResult((), "syntax", found.message, found.line, raised=found.raised, details=details)
     ended = found.fault if found.fault in ("refused", "too-much-memory") else "raises"
-    return Outcome((), ended, found.message, found.line, raised=found.raised, details=found.details)
+    return RunResult((), ended, found.message, found.line, raised=found.raised, details=found.details)
 
 
-def _answer(data: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
-    """A message as an Answer. Messages are untrusted: each part is validated."""
+def _answer(data: Any, call: Mapping[str, Any] | None, text: str) -> CallResult:
+    """A message as a CallResult. Messages are untrusted: each part is validated."""
     if not isinstance(data, dict):
-        return Answer(serialisation.Other(serialisation.type_name(data)))
+        return CallResult(serialisation.Other(serialisation.type_name(data)))
     if "value" in data and call is not None:
         gradients = data.get("gradients") if isinstance(data.get("gradients"), dict) else None
-        return Answer(data["value"], mutated=_mutated(data.get("after"), call), gradients=gradients)
+        return CallResult(data["value"], mutated=_mutated(data.get("after"), call), gradients=gradients)
     line, details, fault = data.get("line"), data.get("details"), _short(data.get("fault"), 30)
     pairs = list(details.items())[:MOST_DETAILS] if isinstance(details, dict) else []
     details = {_short(k, 20): _short(v, 200) for k, v in pairs}
     known = fault in FAULTS and (fault != "refused" or details.get("what") in REFUSALS)
-    return Answer(
+    return CallResult(
         raised=" ".join(_short(data.get("raised"), 100).split()),  # a type's name can contain anything, even newlines
         message=_short(data.get("message"), 500),
         line=line if type(line) is int and 1 <= line <= text.count("\n") + 1 else None,

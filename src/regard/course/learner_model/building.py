@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call
-from regard.course.grading.answers import Answer, Outcome
+from regard.course.exercise import Call, CallResult, RunResult
 from regard.course.grading.learner_source import read_source, syntax_hint
 from regard.course.grading.process import Limits, cancelled_on_error
 from regard.course.grading.sandbox import run as sandboxed
@@ -243,7 +242,7 @@ def _run_sandboxed(task: Task, learners: Mapping[str, bytes], stored: np.ndarray
     return value if isinstance(value, dict) else Failure(next(iter(learners)), say("build-garbled"))
 
 
-def _failure(answer: Answer, sources: Mapping[str, str]) -> Failure | None:
+def _failure(answer: CallResult, sources: Mapping[str, str]) -> Failure | None:
     """The failure that an answer reports, if any."""
     found = answer.value.get("failed", answer.value) if isinstance(answer.value, dict) else {}
     if not isinstance(found, dict) or "why" not in found:
@@ -261,7 +260,7 @@ def _failure(answer: Answer, sources: Mapping[str, str]) -> Failure | None:
     return Failure(part, say("build-garbled"))
 
 
-def _ended(outcome: Outcome, learners: list[str]) -> Failure:
+def _ended(outcome: RunResult, learners: list[str]) -> Failure:
     """Why the process ended early; the part is the last one that it entered."""
     by_letter = {letter_of(part): part for part in FUNCTIONS}
     entered = [by_letter.get(letter, "") for letter in re.findall(f"{plain(MARK)}([a-z])", outcome.printed)]

@@ -17,7 +17,7 @@ from regard.kernels.blocked.scores import ROWS, Head, exact_dtype, mask_out, shi
 from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, sums_by_distance, units_of_work
 from regard.masks import BoundMask
-from regard.padding import Padding
+from regard.masks.padding import Padding
 from regard.records import See, Statistics, Top
 
 MIN_SCORES_FOR_THREADS = 2**21

@@ -12,8 +12,8 @@ from regard.kernels.chunked.results import allocate, finish
 from regard.kernels.chunked.scores import Slab, exact_dtype, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins, is_imprecise, row_blocks, rows_per_block
+from regard.masks.padding import without_rows
 from regard.masks.rules import Band
-from regard.padding import without_rows
 from regard.records import See, Statistics
 
 MAX_SCORES_TOGETHER = 2**14

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.axes import distance_count
 from regard.kernels.chunked.scores import exact_dtype
 from regard.kernels.tiles import Bins, sums_by_distance
-from regard.padding import Padding, without_rows
+from regard.masks.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
 

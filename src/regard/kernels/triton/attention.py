@@ -25,7 +25,7 @@ from regard.kernels.triton.mask_bands import bands_of, mask_padding_queries
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.top_keys import query_statistics
 from regard.masks import BoundMask
-from regard.padding import Padding, without_rows
+from regard.masks.padding import Padding, without_rows
 from regard.records import See, Statistics
 
 

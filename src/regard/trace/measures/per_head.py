@@ -10,9 +10,9 @@ from regard.axes import bin_count, bin_width, distance_count, plain_slice
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
 from regard.exact_weights import ExactWeights, WeightsArray
 from regard.images import RecordImage
+from regard.masks.padding import Padding, without_rows
 from regard.memory import require_bytes
 from regard.messages import Listed
-from regard.padding import Padding, without_rows
 from regard.records import CHECK_MEMORY_FROM, Record, See
 from regard.reference.statistics import entropy
 from regard.statistics_table import STATISTICS

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.course.exercise import Tolerance
-from regard.course.grading.answers import Answer
+from regard.course.exercise import CallResult, Tolerance
 from regard.course.grading.comparison import answer_difference, compare, difference, equal
 from regard.course.grading.serialisation import Other
 
@@ -109,37 +108,37 @@ def test_every_wrong_number_is_detected(values: list[float], place: int, off: fl
 
 @pytest.mark.parametrize("got", [MATRIX, (MATRIX, None), (MATRIX, MATRIX), [MATRIX, MATRIX]])
 def test_weights_are_optional(got: object) -> None:
-    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_optional=True) is None
+    assert answer_difference(CallResult((MATRIX, MATRIX)), CallResult(got), EXACT, weights_optional=True) is None
 
 
 @pytest.mark.parametrize("got", [(MATRIX, MATRIX + 1), (MATRIX, MATRIX[0]), MATRIX + 1, (MATRIX,), None])
 def test_returned_weights_must_be_right(got: object) -> None:
-    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_optional=True) is not None
-    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(MATRIX), EXACT) is not None
+    assert answer_difference(CallResult((MATRIX, MATRIX)), CallResult(got), EXACT, weights_optional=True) is not None
+    assert answer_difference(CallResult((MATRIX, MATRIX)), CallResult(MATRIX), EXACT) is not None
 
 
 def test_gradients_count_and_none_is_zero() -> None:
-    right = Answer(1.0, gradients={"args.0": np.ones(2), "args.1": None, "W": np.zeros(2)})
-    same = Answer(1.0, gradients={"args.0": np.ones(2), "args.1": np.zeros(3), "W": None})
-    cut = Answer(1.0, gradients={"args.0": None, "args.1": None, "W": None})
+    right = CallResult(1.0, gradients={"args.0": np.ones(2), "args.1": None, "W": np.zeros(2)})
+    same = CallResult(1.0, gradients={"args.0": np.ones(2), "args.1": np.zeros(3), "W": None})
+    cut = CallResult(1.0, gradients={"args.0": None, "args.1": None, "W": None})
     assert answer_difference(right, same, EXACT) is None
     found = answer_difference(right, cut, EXACT)
     assert found is not None
     assert found.path == ("gradient", "args.0")
-    assert answer_difference(right, Answer(1.0), EXACT) is not None
+    assert answer_difference(right, CallResult(1.0), EXACT) is not None
 
 
 def test_an_error_is_right_only_where_one_is_expected() -> None:
-    bad = Answer(raised="ValueError")
-    assert compare("f", bad, Answer(raised="AssertionError"), EXACT).right
-    assert not compare("f", bad, Answer(raised="TypeError"), EXACT).right
-    assert not compare("f", bad, Answer(1.0), EXACT).right
-    assert not compare("f", Answer(1.0), bad, EXACT).right
-    assert not compare("f", Answer(None), Answer(fault="missing-name"), EXACT).right
+    bad = CallResult(raised="ValueError")
+    assert compare("f", bad, CallResult(raised="AssertionError"), EXACT).right
+    assert not compare("f", bad, CallResult(raised="TypeError"), EXACT).right
+    assert not compare("f", bad, CallResult(1.0), EXACT).right
+    assert not compare("f", CallResult(1.0), bad, EXACT).right
+    assert not compare("f", CallResult(None), CallResult(fault="missing-name"), EXACT).right
 
 
 def test_changed_arguments_fail_unless_the_solution_changes_them_too() -> None:
-    got = Answer(1.0, mutated=("args.0",))
-    assert compare("f", Answer(1.0), got, EXACT).same
-    assert not compare("f", Answer(1.0), got, EXACT).right
-    assert compare("f", Answer(1.0, mutated=("args.0",)), got, EXACT).right
+    got = CallResult(1.0, mutated=("args.0",))
+    assert compare("f", CallResult(1.0), got, EXACT).same
+    assert not compare("f", CallResult(1.0), got, EXACT).right
+    assert compare("f", CallResult(1.0, mutated=("args.0",)), got, EXACT).right

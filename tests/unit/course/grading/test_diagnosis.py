@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from regard.course.exercise import Call, Exercise, Track
+from regard.course.exercise import Call, CallResult, Exercise, RunResult, Track
 from regard.course.grading import diagnosis
-from regard.course.grading.answers import Answer, Outcome
 from regard.course.grading.diagnosis import GENERAL
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
@@ -182,8 +181,8 @@ def test_every_general_diagnosis_has_a_sentence() -> None:
 def test_a_fault_without_details_still_has_a_message(shift: Exercise, fault: str) -> None:
     """They come from the learner's process, which may forge them."""
 
-    def lying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
-        return Outcome(tuple(Answer(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
+    def lying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+        return RunResult(tuple(CallResult(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
 
     verdict = grade(shift, shift.solution, run=lying)
     assert (verdict.passed, verdict.slip) == (False, fault)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from regard.course.exercise import Call, Exercise, Track
-from regard.course.grading.answers import Answer, Outcome
+from regard.course.exercise import Call, CallResult, Exercise, RunResult, Track
 from regard.course.grading.grader import fresh_seed, grade
 from regard.course.grading.sandbox import in_process
 from regard.messages import use_language
@@ -22,11 +21,11 @@ def test_the_data_are_fresh_unless_a_seed_is_given(shift: Exercise) -> None:
 
 
 def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
-    def spying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+    def spying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
         assert source == "def f(): ...\n"
         assert {call.target for call in calls} == {"shift"}
         assert track == "numpy"
-        return Outcome(ended="killed")
+        return RunResult(ended="killed")
 
     assert grade(shift, "def f(): ...\n", run=spying).slip == "killed"
 
@@ -35,8 +34,8 @@ def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
 def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> None:
     right = in_process(shift.solution, [], "numpy")
 
-    def ending(source: str, calls: Sequence[Call], track: Track) -> Outcome:
-        return Outcome(in_process(shift.solution, calls, track).answers, ended=ended)
+    def ending(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+        return RunResult(in_process(shift.solution, calls, track).answers, ended=ended)
 
     verdict = grade(shift, shift.solution, run=ending)
     assert (verdict.passed, verdict.slip) == (False, ended)
@@ -46,8 +45,8 @@ def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> Non
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_missing_answers_never_pass(shift: Exercise, count: int) -> None:
-    def short(source: str, calls: Sequence[Call], track: Track) -> Outcome:
-        return Outcome(in_process(shift.solution, calls, track).answers[:count], ended="killed")
+    def short(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+        return RunResult(in_process(shift.solution, calls, track).answers[:count], ended="killed")
 
     verdict = grade(shift, shift.solution, run=short)
     assert not verdict.passed
@@ -61,14 +60,14 @@ def test_an_answer_with_a_forged_eq_is_wrong(shift: Exercise) -> None:
 
         __hash__ = None  # type: ignore[assignment]
 
-    def lying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
-        return Outcome(tuple(Answer(Liar()) for _ in calls))
+    def lying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+        return RunResult(tuple(CallResult(Liar()) for _ in calls))
 
     assert not grade(shift, shift.solution, run=lying).passed
 
 
 def test_programs_do_not_share_arguments(shift: Exercise) -> None:
-    def spoiling(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+    def spoiling(source: str, calls: Sequence[Call], track: Track) -> RunResult:
         outcome = in_process(shift.solution, calls, track)
         for call in calls:
             np.asarray(call.args[0])[...] = 0

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.course.exercise import Call
+from regard.course.exercise import Call, CallResult
 from regard.course.grading import process, sandbox
-from regard.course.grading.answers import Answer
 from regard.course.grading.process import Limits
 from regard.course.grading.sandbox import run
 from regard.course.grading.serialisation import Other
@@ -186,7 +185,7 @@ def calls() -> list[Call]:
     return [Call("softmax", (rng.normal(size=shape),), {"axis": axis}) for shape, axis in shapes]
 
 
-def described(answer: Answer, call: Call) -> str:
+def described(answer: CallResult, call: Call) -> str:
     """The result as named in the table."""
     if answer.fault:
         return f"{answer.fault} {answer.details.get('what') or answer.details.get('nearest') or ''}".strip()

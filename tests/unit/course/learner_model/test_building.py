@@ -8,7 +8,7 @@ import pytest
 
 import regard
 from regard.course.catalogue import entries, exercise
-from regard.course.grading.answers import Answer, Outcome
+from regard.course.exercise import CallResult, RunResult
 from regard.course.learner_model import building
 from regard.course.learner_model.building import Built, Output, build, poem_task, translation_task
 from regard.course.learner_model.parts import USED, Part
@@ -124,8 +124,8 @@ VALUES: list[object] = [
 
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_forged_answers_do_not_break_the_command(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forged(source: str, calls: Sequence[object], track: str, limits: object) -> Outcome:
-        return Outcome((Answer({}), Answer(value)))
+    def forged(source: str, calls: Sequence[object], track: str, limits: object) -> RunResult:
+        return RunResult((CallResult({}), CallResult(value)))
 
     monkeypatch.setattr(building, "sandboxed", forged)
     built = built_with(Part("softmax", "given", b"pass"))

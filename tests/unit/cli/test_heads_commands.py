@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from regard.cli import heads_command
+from regard.cli import heads_commands
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")
@@ -40,7 +40,7 @@ def test_the_hint_uses_the_same_text(run: Run) -> None:
 
 
 def test_a_short_default_text_for_a_small_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(heads_command.TEXTS, "translation", "cat " * 5000)
+    monkeypatch.setitem(heads_commands.TEXTS, "translation", "cat " * 5000)
     code, out, _ = run("heads")
     assert code == 0
     assert out.startswith("I love you → ")

@@ -1,6 +1,10 @@
-"""`regard heads`: run a model on a text and print a table of its heads: the pattern each follows, with its score."""
+"""`regard heads` and `regard survey`: the pattern that each head follows, in a text or over a corpus."""
 
+import os
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -18,6 +22,7 @@ from regard.messages import say
 from regard.printable import printable
 
 if TYPE_CHECKING:
+    from regard.surveys.running import Progress
     from regard.trace import Trace
     from regard.trace.measures import Head, Heads
 
@@ -137,3 +142,54 @@ def _as_json(model: str, result: ModelRun, found: "Heads", find: str | None) -> 
         for head in ranked
     ]
     return {"model": model, "text": result.text, "output": result.output, "heads": listed}
+
+
+# --- survey ------------------------------------------------------------------------------------------------
+
+
+def survey(
+    model: Annotated[str | None, typer.Option("--model", metavar="metavar-model", help="help-survey-model")] = None,
+    texts: Annotated[Path | None, typer.Option("--texts", metavar="metavar-file", help="help-survey-texts")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="metavar-folder", help="help-survey-out")] = None,
+    queries: Annotated[
+        str | None, typer.Option("--queries", metavar="metavar-number", help="help-survey-queries")
+    ] = None,
+    count: Annotated[str | None, typer.Option("--count", metavar="metavar-number", help="help-heads-count")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    for name, value in (("--model", model), ("--texts", texts), ("--out", out)):
+        if value is None:
+            raise ArgumentError("survey-needs", name=name)
+    most = MOST_SHOWN if count is None else whole_number("--count", count, least=1)
+    options = {} if queries is None else {"queries": whole_number("--queries", queries, least=1)}
+
+    from regard.surveys import survey as run
+
+    is_first = os.environ.get("RANK", "0") == "0"
+    with _progress_bar(is_first) as progress:
+        found = run(model, texts, out=out, progress=progress, **options)
+    if not is_first:
+        return
+    if as_json:
+        write_json({name: value for name, value in found.as_json().items() if name != "sums"})
+    else:
+        put(found.text(most=most))
+
+
+@contextmanager
+def _progress_bar(is_first: bool) -> "Iterator[Progress | None]":
+    """The number of texts and tokens while it runs, on stderr; nothing off a terminal."""
+    if not is_first or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(say("survey-progress", texts=0, tokens=0))
+
+        def show(texts: int, tokens: int) -> None:
+            bar.update(task, description=say("survey-progress", texts=texts, tokens=tokens))
+
+        yield show

@@ -21,6 +21,7 @@ _MODULES = {
     "effect": "regard.capture",
     "explain": "regard.hand_calculation",
     "load": "regard.language",
+    "logit_attribution": "regard.capture",
     "monitor": "regard.capture",
     "patterns": "regard.patterns",
     "read_trace": "regard.trace",
@@ -42,6 +43,7 @@ __all__ = [
     "effect",
     "explain",
     "load",
+    "logit_attribution",
     "monitor",
     "patterns",
     "read_trace",
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from regard import patterns
-    from regard.capture import edit, effect, monitor, watch
+    from regard.capture import edit, effect, logit_attribution, monitor, watch
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
     from regard.hand_calculation import explain

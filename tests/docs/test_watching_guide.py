@@ -186,6 +186,7 @@ ANSWERS = [
     "monitor-log",
     "gather-alone",
     "effect-training",
+    "attribution-training",
     "trace-unreadable",
 ]
 

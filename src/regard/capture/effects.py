@@ -256,7 +256,7 @@ class Effect:
                     f"{round(now - was, 4) + 0.0:+.4f}".replace("-", "−"),
                 )
             )
-        return "\n".join([title, *_columns(rows)])
+        return "\n".join([title, *columns(rows)])
 
 
 def effect(
@@ -298,8 +298,8 @@ def effect(
     """
     check_keywords("effect", unknown, (*KINDS, "path", "token", "position", "tokenizer"))
     _check(model, silence)
-    args, kwargs = _call(inputs)
-    given = _named(model, args) | kwargs
+    args, kwargs = call_of(inputs)
+    given = named_call(model, args) | kwargs
     if given.get("past_key_values") is not None:  # the first run would fill it for the second
         raise ArgumentError("effect-cache")
     with torch.no_grad():
@@ -310,8 +310,8 @@ def effect(
             after = logits_of(model(*args, **kwargs))
     predicted = prediction_of(model, given, before, after, position=position, tokenizer=tokenizer)
     was, now = predicted.of(before), predicted.of(after)
-    spell = label_speller(model) if predicted.kind in ("class", "token-class") else _speller(tokenizer)
-    return Effect(was, now, _chosen(token, was), spell, predicted.kind, predicted.position, predicted.found)
+    spell = label_speller(model) if predicted.kind in ("class", "token-class") else token_speller(tokenizer)
+    return Effect(was, now, chosen_token(token, was), spell, predicted.kind, predicted.position, predicted.found)
 
 
 def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[str, tuple[Record, list[int]]]:
@@ -359,7 +359,7 @@ def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], given:
         raise ArgumentError("effect-decoder", model=type(model).__name__, start=start) from error
 
 
-def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def call_of(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and named arguments."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
@@ -370,7 +370,7 @@ def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     raise DtypeError("effect-inputs", found=type(inputs).__name__)
 
 
-def _named(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
+def named_call(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
     """Positional arguments by the parameter names of the model; {} if they do not fit."""
     forward = getattr(model, "_orig_mod", model).forward  # the compiled wrapper accepts any arguments
     try:
@@ -379,7 +379,7 @@ def _named(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
         return {}
 
 
-def _chosen(token: Any, before: Tensor) -> Tensor:
+def chosen_token(token: Any, before: Tensor) -> Tensor:
     B, W = before.shape
     if token is None:
         return before.argmax(-1)
@@ -390,7 +390,7 @@ def _chosen(token: Any, before: Tensor) -> Tensor:
     return torch.tensor([int(i) for i in ids], device=before.device)
 
 
-def _speller(tokenizer: Any) -> Callable[[int], str]:
+def token_speller(tokenizer: Any) -> Callable[[int], str]:
     """A function from ids to quoted tokens: decoded text if it is valid, so that spaces and line breaks show."""
     spell = speller(tokenizer)
     if spell is None:
@@ -403,7 +403,7 @@ def _speller(tokenizer: Any) -> Callable[[int], str]:
     return quoted
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Rows as aligned lines: the first column left, numbers right; 注 is two columns wide."""
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = []

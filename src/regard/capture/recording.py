@@ -214,16 +214,16 @@ PROJECTION_NAMES = (
 """Names of the output projection in the module, or in its parent: BERT's is beside the attention, not in it."""
 
 
-def output_projection(modules: list[nn.Module], width: int) -> Tensor | None:
-    """W_o, (H·Ev) D, of the last of `modules` or its parent; None if neither has one of this width.
+def output_projection(modules: list[nn.Module], width: int) -> nn.Module | None:
+    """The module with W_o, of the last of `modules` or its parent; None if neither has one of this width.
 
-    >>> output_projection([nn.MultiheadAttention(8, 2)], 8).shape
-    torch.Size([8, 8])
+    >>> output_projection([nn.MultiheadAttention(8, 2)], 8)
+    NonDynamicallyQuantizableLinear(in_features=8, out_features=8, bias=True)
     """
     for module in modules[:-3:-1]:
         for name in PROJECTION_NAMES:
-            found = _weight(_child(module, name), width)
-            if found is not None:
+            found = _child(module, name)
+            if found is not None and weight_of(found, width) is not None:
                 return found
     return None
 
@@ -236,7 +236,8 @@ def value_norms(captured: CapturedCall | CapturedWeights, modules: list[nn.Modul
     if v is None:
         return None
     v, H = v.to(torch.promote_types(v.dtype, torch.float32)), v.shape[1]
-    W_o = output_projection(modules, H * v.shape[-1])
+    projection = output_projection(modules, H * v.shape[-1])
+    W_o = None if projection is None else weight_of(projection, H * v.shape[-1])
     if W_o is None:
         return v.norm(dim=-1)
     each = W_o.detach().to(v).unflatten(0, (H, -1))  # H Ev D
@@ -293,8 +294,8 @@ def _child(module: nn.Module, name: str) -> nn.Module | None:
     return found
 
 
-def _weight(module: nn.Module | None, width: int) -> Tensor | None:
-    """The matrix that the module multiplies with from the right, if its input has that width."""
+def weight_of(module: nn.Module, width: int) -> Tensor | None:
+    """W_o, (H·Ev) D: the matrix that the module multiplies with from the right, if its input has that width."""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or not weight.is_floating_point():
         return None

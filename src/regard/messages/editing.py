@@ -224,6 +224,56 @@ MESSAGES: dict[str, Message] = {
         en="Attention is not explanation: this is what the edit does to this model, on this input.",
         zh="注意力不等于解释：这里只说明该编辑对这个模型、这段输入有何影响。",
     ),
+    # --- logit_attribution ---
+    "attribution-training": Message(
+        en="logit_attribution needs a run without dropout; call model.eval() first",
+        zh="logit_attribution 需要不带 dropout 的运行；请先调用 model.eval()",
+    ),
+    "attribution-logits": Message(
+        en="logit_attribution needs logits for every position, (B, T, W), as of a language model; found {shape}",
+        zh="logit_attribution 需要每个位置的 logits，形状为 (B, T, W)，即语言模型的输出；现在是 {shape}",
+    ),
+    "attribution-output": Message(
+        en="the logits of this model are not a linear function of its final norm (no output layer was found whose "
+        "result they are, or they are bounded afterwards), so they are no sum of what the heads add; use regard.effect",
+        zh="这个模型的 logits 不是最终归一化结果的线性函数（没有找到直接给出它们的输出层，或者之后又做了截断），因此"
+        "不能分解为各头的贡献之和；请使用 regard.effect",
+    ),
+    "attribution-norm": Message(
+        en="no final norm (LayerNorm or RMSNorm) was found between the layers and the output layer of this model, so "
+        "what its heads add to a logit is unknown; use regard.effect",
+        zh="在这个模型的各层与输出层之间没有找到最终的归一化（LayerNorm 或 RMSNorm），因此无法得知各头对 logit 的贡献；"
+        "请使用 regard.effect",
+    ),
+    "attribution-layers": Message(
+        en="the layer of {name} does not simply add its output to the residual stream (as post-norm layers do not), so "
+        "what its heads add to a logit is unknown; use regard.effect",
+        zh="{name} 所在的层不是把输出直接加到残差流上（例如后归一化的层），因此无法得知各头对 logit 的贡献；"
+        "请使用 regard.effect",
+    ),
+    "attribution-projection": Message(
+        en="the output projection of {name} was not found, so what its heads add to a logit is unknown; use "
+        "regard.effect",
+        zh="没有找到 {name} 的输出投影，因此无法得知各头对 logit 的贡献；请使用 regard.effect",
+    ),
+    "attribution-title": Message(
+        en="what adds to the logit of {token} at position {position}",
+        zh="位置 {position} 处 {token} 的 logit 由哪些部分相加而成",
+    ),
+    "attribution-title-against": Message(
+        en="what adds to the logit of {token} minus that of {against} at position {position}",
+        zh="位置 {position} 处 {token} 与 {against} 的 logit 之差由哪些部分相加而成",
+    ),
+    "attribution-layer-column": Message(en="layer", zh="层"),
+    "attribution-head-column": Message(en="head", zh="头"),
+    "attribution-adds-column": Message(en="adds", zh="贡献"),
+    "attribution-others": Message(en="other heads", zh="其他头"),
+    "attribution-rest": Message(en="embeddings, feed-forward layers, biases", zh="嵌入、前馈层与偏置"),
+    "attribution-logit": Message(en="logit", zh="logit"),
+    "attribution-caution": Message(
+        en="Only the direct path: what a head changes in later layers is counted there.",
+        zh="只计直接路径：某个头在后面各层中引起的变化计入那些层。",
+    ),
     # --- relevance ---
     "relevance-loss": Message(
         en="relevance needs the loss as a tensor, such as logits[0, -1, token]; found {found}",

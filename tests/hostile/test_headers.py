@@ -1,15 +1,17 @@
 """Mutated headers of safetensors, GGUF and JSON files: each is read or refused by our own error.
 
-`PYTHONPATH=tests python tests/hostile/test_headers.py 2000000` tries that many; a test tries fewer.
+`PYTHONPATH=tests python tests/hostile/test_headers.py 2000000 --seed 1 --processes 2` tries that many, each process its
+share with a seed of its own; a test tries fewer.
 """
 
+import argparse
 import json
 import random
-import sys
 import tempfile
 import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,6 +25,7 @@ from regard.errors import FileError
 
 SLOWEST = 5.0
 """Seconds of processor time for one file."""
+KINDS = ("safetensors", "gguf", "json")
 
 
 def changed(data: bytes, rng: random.Random) -> bytes:
@@ -56,7 +59,8 @@ class Fuzzer:
         self.tensors, self.about = header(), CONFIG
         self.gguf = hostile_gguf.content()
         (folder / "config.json").write_text(json.dumps(CONFIG))
-        (folder / "model.safetensors").write_bytes(content(header()))
+        self.file = content(header())
+        (folder / "model.safetensors").write_bytes(self.file)
         self.weights = ShardedTensors(folder)
 
     def try_one(self, kind: int, rng: random.Random) -> str:
@@ -74,7 +78,7 @@ class Fuzzer:
         return "read"
 
     def _safetensors(self, rng: random.Random) -> None:
-        data = content(mutated(self.tensors, rng)) if rng.random() < 0.5 else changed(content(header()), rng)
+        data = content(mutated(self.tensors, rng)) if rng.random() < 0.5 else changed(self.file, rng)
         (self.folder / "model.safetensors").write_bytes(data)
         ShardedTensors(self.folder)
 
@@ -86,27 +90,49 @@ class Fuzzer:
         of_family(path, about, lambda: GgufTensors(file, about))
 
 
-def fuzz(count: int, seed: int, folder: Path, out: Any = None) -> dict[str, int]:
+def fuzz(count: int, seed: int, folder: Path, *, reported: bool = False) -> Counter[str]:
     """How many mutants ended in each way."""
-    rng, fuzzer, found = random.Random(seed), Fuzzer(folder), dict[str, int]()
+    rng, fuzzer, found = random.Random(seed), Fuzzer(folder), Counter[str]()
     slowest, began = 0.0, time.time()
     for number in range(count):
         start = time.process_time()
-        end = fuzzer.try_one(number % 3, rng)
+        try:
+            end = fuzzer.try_one(number % 3, rng)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, mutant {number}") from error
         seconds = time.process_time() - start
         slowest = max(slowest, seconds)
-        assert seconds < SLOWEST, number
-        kind = ("safetensors", "gguf", "json")[number % 3]
-        found[f"{kind} {end}"] = found.get(f"{kind} {end}", 0) + 1
-        if out is not None and (number + 1) % 50_000 == 0:
-            print(number + 1, f"{time.time() - began:.0f} s, slowest {slowest:.3f} s", found, file=out, flush=True)
+        assert seconds < SLOWEST, (seed, number)
+        found[f"{KINDS[number % 3]} {end}"] += 1
+        if reported and ((number + 1) % 50_000 == 0 or number + 1 == count):
+            passed = f"{time.time() - began:.0f} s, slowest {slowest:.3f} s"
+            print(f"seed {seed}: {number + 1:,} mutants, {passed}, {dict(found)}", flush=True)
     return found
+
+
+def fuzz_in_own_folder(count: int, seed: int) -> Counter[str]:
+    """The same in a folder of its own, in memory where the system has such a folder."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
+        return fuzz(count, seed, Path(name), reported=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=1, help="of the first process; the others have the next numbers")
+    parser.add_argument("--processes", type=int, default=1)
+    given = parser.parse_args()
+    shares = [given.count // given.processes + (n < given.count % given.processes) for n in range(given.processes)]
+    with ProcessPoolExecutor(given.processes) as pool:
+        found = pool.map(fuzz_in_own_folder, shares, range(given.seed, given.seed + given.processes))
+        total = sum(found, Counter())
+    print(f"{total.total():,} mutants: {dict(sorted(total.items()))}")
 
 
 def test_mutated_headers(tmp_path: Path) -> None:
     found = fuzz(1500, 7, tmp_path)
     assert sum(found.values()) == 1500
-    assert all(found.get(f"{kind} refused", 0) > 100 for kind in ("safetensors", "gguf", "json"))
+    assert all(found[f"{kind} refused"] > 100 for kind in KINDS)
 
 
 @pytest.mark.hostile
@@ -115,6 +141,4 @@ def test_many_mutated_headers(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
-        most, number = (int(one) for one in (*sys.argv[1:], "1")[:2])
-        print(fuzz(most, number, Path(name), sys.stdout))
+    main()

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.axes import Shape
-from regard.checkpoints.tensor_file import MOST_TENSORS
+from regard.checkpoints.tensor_file import MOST_TENSORS, widened
 from regard.errors import FileError
-from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file
+from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file, release_pages
 from regard.files.output import reason_of
 from regard.memory import format_bytes
 from regard.messages import Listed
@@ -75,8 +75,16 @@ class GgufFile(Mapping[str, np.ndarray]):
         raw = np.frombuffer(self._bytes, np.uint8, entry.stop - entry.start, self._start + entry.start)
         found = raw.view(_PLAIN[entry.type]) if entry.type in _PLAIN else _dequantised(raw, entry.type)
         if entry.type == "BF16":
-            found = (found.astype(np.uint32) << 16).view(np.float32)  # the upper half of a float32
+            found = widened(found)
         return np.require(found.reshape(entry.shape), found.dtype.newbyteorder("="), "A")
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a tensor took; it is read again on access."""
+        entry = self._entries[name]
+        release_pages(self._bytes, self._start + entry.start, self._start + entry.stop)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # Mapping would read the tensor
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

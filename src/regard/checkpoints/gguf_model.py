@@ -284,9 +284,20 @@ class GgufTensors(Mapping[str, np.ndarray]):
             case _:
                 return found
 
+    def raw(self, name: str) -> np.ndarray:
+        """The same as by item: a quantised tensor is not kept as it is stored."""
+        return self[name]
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a tensor took; it is read again on access."""
+        self._file.release(self._where[name])
+
     def _layout(self, name: str) -> Layout:
         module = name.rpartition(".")[0]
         return next((layout for end, layout in self._layouts.items() if module.endswith(end)), "plain")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._where  # Mapping would read the tensor
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._where)

@@ -73,6 +73,17 @@ class ShardedTensors(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         return self._files[self._where[name]][name]
 
+    def raw(self, name: str) -> np.ndarray:
+        """A tensor as it is stored, bfloat16 as uint16; writing to it does not change the file."""
+        return self._files[self._where[name]].raw(name)
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a tensor took; it is read again on access."""
+        self._files[self._where[name]].release(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._where  # Mapping would read the tensor
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._where)
 
@@ -134,6 +145,21 @@ class HubWeights(Mapping[str, np.ndarray]):
         found: np.ndarray = place.of(self._tensors[place.tensor])
         return found
 
+    def raw(self, name: str) -> np.ndarray:
+        """A weight as it is stored, bfloat16 as uint16; writing to it does not change the file."""
+        place = self._places[name]
+        found: np.ndarray = place.of(self._tensors.raw(place.tensor))
+        if place.rows is not None and isinstance(self._tensors, GgufTensors):
+            return found.copy()  # the view would keep all rows of a dequantised tensor in memory
+        return found
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a weight took; it is read again on access."""
+        self._tensors.release(self._places[name].tensor)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
@@ -153,8 +179,12 @@ class HubWeights(Mapping[str, np.ndarray]):
         return {name: found[place.tensor] for name, place in self._places.items()}
 
     def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
-        """All weights, copied into memory; in one dtype if given."""
-        return {name: np.array(array, dtype or array.dtype, order="C") for name, array in self.items()}
+        """All weights, copied into memory one after the other; in one dtype if given."""
+        found = {}
+        for name, array in self.items():
+            found[name] = np.array(array, dtype or array.dtype, order="C")
+            self.release(name)
+        return found
 
 
 def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerConfig, HubWeights, tuple[str, ...]]:

@@ -8,7 +8,6 @@ Matrix X may be stored as 8-bit integers n with a float32 scale for each row, X.
 """
 
 import json
-import mmap
 import os
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -20,7 +19,17 @@ import numpy as np
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.errors import DtypeError, FileError
-from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, check_format, find_excess, open_file
+from regard.files.input import (
+    HEAD,
+    LARGEST_SIZE,
+    MOST_AXES,
+    UNLIMITED,
+    check_format,
+    find_excess,
+    map_file,
+    open_file,
+    release_pages,
+)
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_atomically, write_bytes, write_error
 from regard.memory import format_bytes
@@ -79,7 +88,7 @@ class TensorFile(Mapping[str, np.ndarray]):
                 check_format(path, file.read(HEAD), "weights")
                 if size < 8:
                     raise FileError("model-garbled", path=str(path), place="header")
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._bytes = map_file(file)
         except OSError as error:
             raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
         length = int.from_bytes(self._bytes[:8], "little")
@@ -93,16 +102,30 @@ class TensorFile(Mapping[str, np.ndarray]):
         self._entries = _entries(path, self._bytes[8 : self._start], size - self._start, frozenset(known))
 
     def __getitem__(self, name: str) -> np.ndarray:
+        raw = TensorFile.raw(self, name)  # not that of a subclass
+        if self._entries[name].code == "BF16":
+            return widened(raw)
+        raw.flags.writeable = False
+        return raw
+
+    def raw(self, name: str) -> np.ndarray:
+        """A tensor as it is stored, bfloat16 as uint16; writing to it does not change the file."""
         entry = self._entries[name]
         if entry.code not in _BYTES:
             raise _dtype_error(self.path, name, entry.code)
-        count = prod(entry.shape)
+        count, dtype = prod(entry.shape), np.dtype(_BYTES[entry.code])
         if not count:
-            return np.zeros(entry.shape, np.float32)
-        raw = np.frombuffer(self._bytes, _BYTES[entry.code], count, self._start + entry.start)
-        if entry.code == "BF16":
-            raw = (raw.astype(np.uint32) << 16).view(np.float32)  # the upper half of a float32
-        return np.require(raw.reshape(entry.shape), raw.dtype.newbyteorder("="), "A")
+            return np.zeros(entry.shape, dtype.newbyteorder("="))
+        raw = np.frombuffer(self._bytes, dtype, count, self._start + entry.start)
+        return np.require(raw.reshape(entry.shape), dtype.newbyteorder("="), "A")
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a tensor took; it is read again on access."""
+        entry = self._entries[name]
+        release_pages(self._bytes, self._start + entry.start, self._start + entry.stop)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # Mapping would read the tensor
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -121,8 +144,17 @@ class TensorFile(Mapping[str, np.ndarray]):
         return {name: _NAMES.get(entry.code, entry.code) for name, entry in self._entries.items()}
 
     def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
-        """All tensors, copied into memory; in one dtype if given."""
-        return {name: np.array(array, dtype or array.dtype) for name, array in self.items()}
+        """All tensors, copied into memory one after the other; in one dtype if given."""
+        found = {}
+        for name, array in self.items():
+            found[name] = np.array(array, dtype or array.dtype)
+            self.release(name)
+        return found
+
+
+def widened(bits: np.ndarray) -> np.ndarray:
+    """bfloat16, given as uint16, as float32: its bits are the upper half of a float32's."""
+    return np.left_shift(bits, 16, dtype=np.uint32).view(np.float32)
 
 
 def _entries(path: Path, header: bytes, size: int, codes: frozenset[str]) -> dict[str, Entry]:
@@ -294,6 +326,13 @@ class Weights(TensorFile):
             return np.multiply(tensor, super().__getitem__(name + SCALE)[:, None], dtype=np.float32)
         return tensor.astype(np.float32, copy=False) if self._quantised else tensor
 
+    def raw(self, name: str) -> np.ndarray:
+        """As of a TensorFile; in a file with quantised weights all are float32."""
+        return self[name] if self._quantised else super().raw(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
@@ -313,6 +352,10 @@ class Weights(TensorFile):
         return {name: "float32" if self._quantised else found[name] for name in self._names}
 
     def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
-        """All weights, copied into memory; in one dtype if given."""
-        # A dequantised weight is a new array already.
-        return {name: np.array(x, dtype, copy=None if name in self._quantised else True) for name, x in self.items()}
+        """All weights, copied into memory one after the other; in one dtype if given."""
+        found = {}
+        for name, array in self.items():
+            # A dequantised weight is a new array already.
+            found[name] = np.array(array, dtype, copy=None if name in self._quantised else True)
+            self.release(name)
+        return found

@@ -6,6 +6,7 @@ header of a safetensors file is checked against limits before it is parsed.
 """
 
 import io
+import mmap
 import os
 import re
 import stat
@@ -81,6 +82,20 @@ def read_file(path: Path, *, most: int, within: Path | None = None) -> bytes:
 def check_file(path: Path, *, most: int, within: Path | None = None) -> None:
     """The same checks for a file that a library opens by name. Raises the same errors as `open_file`."""
     open_file(path, most=most, within=within).close()
+
+
+def map_file(file: io.BufferedReader) -> mmap.mmap:
+    """The content of a file in memory, each page read on access; writing to it changes this copy, not the file."""
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+
+def release_pages(content: mmap.mmap, start: int, stop: int) -> None:
+    """Free the memory of whole pages of a mapped file that were only read; they are read again on access."""
+    if not hasattr(mmap, "MADV_DONTNEED"):  # as on Windows
+        return
+    first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+    if first < last:
+        content.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
 def refuse_special(path: Path, mode: int) -> None:

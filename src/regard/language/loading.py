@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from regard.checkpoints import Stored, read_model
 from regard.checkpoints.gguf_file import is_gguf
 from regard.checkpoints.gguf_model import read_gguf
-from regard.checkpoints.hub_folder import of_family
+from regard.checkpoints.hub_folder import of_family, read_hub_model
 from regard.checkpoints.model_folder import file_in_folder, gguf_of, is_hub_folder, is_known_family, model_folder_of
 from regard.checkpoints.tensor_file import CONFIG
 from regard.errors import ArgumentError, FileError
@@ -81,7 +81,8 @@ def load(source: str | os.PathLike[str], *, backend: BackendName | None = None) 
               any family by that package. By default the fastest that is installed and fits; `LanguageModel.backend`
               tells which and why
 
-    Raises FileError with the file and the reason.
+    With torch, weights that are stored as float32 are read from the file when they are first used: do not change the
+    file in place while the model is used. Raises FileError with the file and the reason.
     """
     if backend is not None and backend not in get_args(BackendName):
         raise ArgumentError("unknown-choice", name="backend", value=backend, choices=Listed(get_args(BackendName)))
@@ -113,7 +114,7 @@ def _load_own(name: str, folder: Path, backend: BackendName | None) -> LanguageM
     has_words = os.path.lexists(folder / WORDS_FILE)
     words = read_words(file_in_folder(folder, WORDS_FILE)) if has_words else frozenset()
     chosen = Backend("numpy", say("backend-small")) if backend is None else Backend(backend, say("backend-asked"))
-    model = _model(folder, stored, chosen)
+    model = _model(stored, chosen)
     return LanguageModel(name, folder, model, tokenizer, settings, special_ids_of(tokenizer), chosen, words)
 
 
@@ -126,7 +127,8 @@ def _load_public(name: str, folder: Path, backend: BackendName | None) -> Langua
         from regard.language.by_transformers import load_by_transformers
 
         return load_by_transformers(name, files, asked=backend is not None)
-    return _with_tokenizer(name, folder, read_model(folder), files, backend)
+    stored = Stored(*read_hub_model(folder, files.config))
+    return _with_tokenizer(name, folder, stored, files, backend)
 
 
 def _load_gguf(path: Path, backend: BackendName | None) -> LanguageModel:
@@ -155,7 +157,7 @@ def _with_tokenizer(
     settings = files.settings(TASKS[config.kind])
     _report_unused(files, stored.unused)
     chosen = _chosen_backend(stored, backend)
-    model = _model(source, stored, chosen)
+    model = _model(stored, chosen)
     template = files.template()
     return LanguageModel(name, source, model, tokenizer, settings, special, chosen, template=template)
 
@@ -171,12 +173,14 @@ def _chosen_backend(stored: Stored, asked: BackendName | None) -> Backend:
     return Backend("torch", say("backend-large", count=count))
 
 
-def _model(folder: Path, stored: Stored, backend: Backend) -> Any:
+def _model(stored: Stored, backend: Backend) -> Any:
     """The Transformer with its weights in float32."""
     if backend.name == "torch":
         from regard.models import Transformer as TorchTransformer
 
-        return TorchTransformer.read(folder).float().requires_grad_(False)
+        # On Windows a file that is in use cannot be replaced: a model could not be saved over itself.
+        model = TorchTransformer.of_stored(stored, "float32", mapped=os.name != "nt")
+        return model.requires_grad_(False)
     return Transformer(stored.config, stored.tensors.arrays("float32"))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.checkpoints import read_model, save_model
+from regard.checkpoints import Stored, read_model, save_model
 from regard.config import Alibi, Learned, Relative, Rotary, Sinusoidal, TransformerConfig, inputs
 from regard.config.transformer import Side, inner_activation
 from regard.dispatch import attend_in_model
@@ -38,6 +38,7 @@ from regard.layers.embeddings import INITIAL_STD
 from regard.masks import Mask
 from regard.models.decoding import Decoding, start_decoding
 from regard.models.inputs import Span, checked_ids, checked_positions, checked_segments, full_span
+from regard.models.stored_weights import stored_tensors
 from regard.records import Attend, Kind
 
 Part = Callable[[Tensor], Tensor]
@@ -170,12 +171,14 @@ class Transformer(nn.Module):
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> "Transformer":
         """The model that `save` wrote, on the CPU, in evaluation mode."""
-        stored = read_model(folder)
+        return cls.of_stored(read_model(folder))
+
+    @classmethod
+    def of_stored(cls, stored: Stored, dtype: str | None = None, *, mapped: bool = False) -> "Transformer":
+        """The model of a folder that is already opened; `stored_tensors` describes the other arguments."""
         with torch.device("meta"):  # no initial weights: they are replaced at once
             model = cls(stored.config)
-        dtypes = {name: getattr(torch, dtype) for name, dtype in stored.tensors.dtypes.items()}
-        arrays = stored.tensors.arrays()  # bfloat16 arrives as float32: NumPy has no bfloat16
-        model.load_state_dict({n: torch.from_numpy(x).to(dtypes[n]) for n, x in arrays.items()}, assign=True)
+        model.load_state_dict(stored_tensors(stored.tensors, dtype, mapped=mapped), assign=True)
         return model.eval()
 
 
@@ -377,6 +380,8 @@ def initialise(model: Transformer) -> None:
 
     Without post-norm the sum of n sub-layers would otherwise grow like √n; under post-norm each sum is normed.
     """
+    if next(model.parameters()).is_meta:  # no memory, so no values: stored weights replace them
+        return
     pre_norm = model.config.norm.place != "post"
     for module in model.modules():
         if isinstance(module, nn.Linear):

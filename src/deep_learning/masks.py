@@ -60,8 +60,8 @@ def _zero_or_one(mask: Array, axes: int, *, one: str, zero: str) -> Array:
     try:
         return zero_or_one(_with_head_axis(mask, axes), "from_keep")
     except ArgumentError as error:
-        meanings = {"one": say(f"door-{one}"), "zero": say(f"door-{zero}")}
-        raise ArgumentError("door-mask-values", value=error.values["value"], **meanings) from None
+        meanings = {"one": say(f"mask-{one}"), "zero": say(f"mask-{zero}")}
+        raise ArgumentError("mask-zero-or-one", value=error.values["value"], **meanings) from None
 
 
 def _with_head_axis(mask: Array, axes: int) -> Array:

@@ -81,7 +81,7 @@ def test_its_pictures_are_never_committed() -> None:
 def test_both_languages_tell_the_same_numbers(demo: ModuleType) -> None:
     for demonstrate in demo.DEMONSTRATIONS:
         english, chinese = demonstrate(lambda en, zh: en), demonstrate(lambda en, zh: zh)
-        numbers = [re.findall(r"-?\d+(?:\.\d+)?", " ".join(told.lines)) for told in (english, chinese)]
+        numbers = [re.findall(r"-?\d+(?:\.\d+)?", " ".join(printed.lines)) for printed in (english, chinese)]
         assert numbers[0] == numbers[1]
         assert len(english.lines) == len(chinese.lines)
         assert re.search(r"[\u4e00-\u9fff]", chinese.title)
@@ -89,8 +89,8 @@ def test_both_languages_tell_the_same_numbers(demo: ModuleType) -> None:
 
 def test_what_it_says_is_true(demo: ModuleType) -> None:
     def shown(demonstrate: object) -> tuple[np.ndarray, str]:
-        told = demonstrate(lambda en, zh: en)  # type: ignore[operator]
-        return np.asarray(told.trace[0].weights()), " ".join(told.lines)
+        printed = demonstrate(lambda en, zh: en)  # type: ignore[operator]
+        return np.asarray(printed.trace[0].weights()), " ".join(printed.lines)
 
     weights, lines = shown(demo.self_attention)
     assert weights.shape == (1, 1, 7, 7)

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
-ROOMS = (
+PACKAGES = (
     "regard",
     "regard.reference",
     "regard.functional",
@@ -43,18 +43,20 @@ WITH_EXAMPLES = [name for name, path in MODULES.items() if ">>> " in path.read_t
 
 
 def public() -> list[tuple[str, str]]:
-    named = [(room, name) for room in ROOMS for name in import_module(room).__all__ if not name.startswith("__")]
+    named = [
+        (package, name) for package in PACKAGES for name in import_module(package).__all__ if not name.startswith("__")
+    ]
     assert len(named) > 60
     return named
 
 
-@pytest.mark.parametrize(("room", "name"), public())
-def test_a_public_name_says_what_it_is(room: str, name: str) -> None:
-    thing = getattr(import_module(room), name)
+@pytest.mark.parametrize(("package", "name"), public())
+def test_a_public_name_says_what_it_is(package: str, name: str) -> None:
+    thing = getattr(import_module(package), name)
     # Not inherited, and not what NamedTuple and dataclass write by themselves.
     own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
-    assert own, f"{room}.{name}"
-    assert not own.startswith(f"{name}("), f"{room}.{name}"
+    assert own, f"{package}.{name}"
+    assert not own.startswith(f"{name}("), f"{package}.{name}"
     if inspect.isclass(thing):
         undocumented = [
             f"{name}.{method}"

@@ -87,14 +87,15 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     assert re.findall(r"(?:wider than|头宽超过) (\d+)", words) == [str(MAX_HEAD_WIDTH)]
     assert re.findall(r"`top` (?:above|超过) (\d+)", words) == [str(MAX_TOP)]
     assert all(str(dtype).removeprefix("torch.") in words for dtype in DTYPES)
-    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))  # its room would import Triton
+    # Run as a file: importing its package would import Triton.
+    config = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))
     (smallest,) = re.findall(r"(?:no smaller than|不小于) (\d+) × \1", words)
     (shortest,) = re.findall(r"(?:from|从) ([\d,]+) (?:tokens on\.|个词元起就)", words)
     least = int(shortest.replace(",", ""))
     assert [bin_width(n, present(See().map)) for n in (least - 1, least)] == [int(smallest) - 1, int(smallest)]
-    assert int(smallest) == crew["NARROWEST"]
-    assert re.findall(r"(\d+) (?:or|或) (\d+)(?: wide|，值)", words) == [tuple(map(str, crew["WIDTHS"]))]
-    tiles = {(str(crew["KEYS"]), str(crew["ROWS"]))}
+    assert int(smallest) == config["NARROWEST"]
+    assert re.findall(r"(\d+) (?:or|或) (\d+)(?: wide|，值)", words) == [tuple(map(str, config["WIDTHS"]))]
+    tiles = {(str(config["KEYS"]), str(config["ROWS"]))}
     assert set(re.findall(r"(\d+) (?:keys and|个键、)\s?(\d+) (?:queries|个查询)", words)) == tiles
 
 

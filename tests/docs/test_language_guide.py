@@ -102,9 +102,9 @@ def test_the_json_has_the_keys_of_the_page(monkeypatch: pytest.MonkeyPatch, caps
     real = json.loads(typed("regard see --json I love you", b"", capsys, monkeypatch)[1])
     assert re.findall(r'"(\w+)":', shown) == keys(real)
     assert [len(real["records"][0][axis]) for axis in ("queries", "keys")] == [4, 4]
-    for command, told in (("regard translate --json I love you", "text"), ("regard generate --json 明月", "prompt")):
+    for command, printed in (("regard translate --json I love you", "text"), ("regard generate --json 明月", "prompt")):
         real = json.loads(typed(command, b"", capsys, monkeypatch)[1])
-        (span,) = [span for span in spans(GUIDE.prose("en")) if span.startswith("{") and f'"{told}"' in span]
+        (span,) = [span for span in spans(GUIDE.prose("en")) if span.startswith("{") and f'"{printed}"' in span]
         assert re.findall(r'"(\w+)"', span) == list(real)
     assert {"seed", "output"} == set(real["outputs"][0])
 
@@ -118,8 +118,8 @@ def test_the_options_are_those_of_see(
 ) -> None:
     page = typed("regard see --help", b"", capsys, monkeypatch)[1]
     options = set(re.findall(r"^  (--\w+)", page, flags=re.MULTILINE)) - {"--lang", "--debug", "--help"}
-    told = [span for row in GUIDE.tables(lang)[0][2:] for span in spans(row[0])]
-    assert sorted(told) == sorted(options)
+    printed = [span for row in GUIDE.tables(lang)[0][2:] for span in spans(row[0])]
+    assert sorted(printed) == sorted(options)
 
 
 @EACH
@@ -137,15 +137,15 @@ def test_the_forms_are_the_poets(lang: Language) -> None:
 def test_the_two_models_are_as_told(lang: Language) -> None:
     head, _, layers, sizes, weights, disk, *_ = GUIDE.tables(lang)[2]
     assert [spans(cell)[0] for cell in head[1:]] == list(BUNDLED)
-    for name, *told in zip(BUNDLED, layers[1:], sizes[1:], weights[1:], disk[1:], strict=True):
+    for name, *printed in zip(BUNDLED, layers[1:], sizes[1:], weights[1:], disk[1:], strict=True):
         config = regard.load(name).config
         counts = [config.layers_of(stack) for stack in ("encoder", "decoder")]
-        assert [int(number) for number in re.findall(r"\d+", told[0])] == [count for count in counts if count]
-        assert [int(number) for number in re.findall(r"\d+", told[1])] == [config.d_model, config.n_heads]
+        assert [int(number) for number in re.findall(r"\d+", printed[0])] == [count for count in counts if count]
+        assert [int(number) for number in re.findall(r"\d+", printed[1])] == [config.d_model, config.n_heads]
         count = sum(prod(shape) for shape in weight_shapes(config).values())
-        assert told[2] == f"{count / 1e6:.1f} M"
+        assert printed[2] == f"{count / 1e6:.1f} M"
         size = sum(path.stat().st_size for path in bundled(name).iterdir())
-        assert abs(float(told[3].removesuffix(" MB")) - size / 1e6) < 0.1, size
+        assert abs(float(printed[3].removesuffix(" MB")) - size / 1e6) < 0.1, size
 
 
 @EACH

@@ -144,9 +144,9 @@ def test_the_puzzles_are_the_recipes(lang: Language) -> None:
             assert solve("induction", reads).target[1:] == writes
         else:
             assert solve(recipe.puzzle.kind, reads).target == writes
-        told = [tomllib.loads(span)["window"] for span in spans(cells[4]) if span.startswith("window")]
+        printed = [tomllib.loads(span)["window"] for span in spans(cells[4]) if span.startswith("window")]
         style = recipe.model.get("attention", {})
-        assert told == ([style["window"]] if "window" in style else [])
+        assert printed == ([style["window"]] if "window" in style else [])
     copy = read_recipe("copy").model
     assert (copy["n_layers"], copy["n_heads"]) == (1, 1)
     assert read_recipe("addition").puzzle.longest == 3  # type: ignore[union-attr]
@@ -171,8 +171,8 @@ def test_tokenizers_codes_and_limits_are_those_of_the_code(lang: Language) -> No
     assert [ast.literal_eval(span) for row in tokenizers for span in spans(row[0])] == list(get_args(Kind))
     errors = (RunError, RegardError, FileError, MissingPackageError, MissingDeviceError, TooLargeError)
     assert {str(error.exit_code) for error in errors} | {"0", "70", "130"} == {row[0] for row in codes}
-    told = {code for row in faults for code in re.findall(r"(?:code|退出码) (\d+)", row[1])}
-    assert told <= {row[0] for row in codes}
+    printed = {code for row in faults for code in re.findall(r"(?:code|退出码) (\d+)", row[1])}
+    assert printed <= {row[0] for row in codes}
     assert Plan(steps=1, lr=1.0).bad_steps == 10
     assert any(word in row[0] for row in faults for word in ("ten such", "连续十步"))
     assert f"{100 * OWN_VALID_SHARE:.0f}" in re.findall(r"(\d+) ?%", prose(lang))

@@ -99,8 +99,8 @@ def test_the_rhyme_is_what_the_picture_shows() -> None:
 
 @EACH
 def test_what_can_be_asked_for_is_see(lang: Language) -> None:
-    told = {spans(row[0])[0]: spans(row[1])[0] for row in table(lang, "256")}
-    assert told == {field.name: repr(getattr(See(), field.name)) for field in fields(See)}
+    printed = {spans(row[0])[0]: spans(row[1])[0] for row in table(lang, "256")}
+    assert printed == {field.name: repr(getattr(See(), field.name)) for field in fields(See)}
 
 
 @EACH
@@ -213,10 +213,10 @@ def test_odd_input_is_answered(lang: Language, tmp_path: Path, monkeypatch: pyte
         return ""
 
     rows = table(lang, 'regard.watch("gpt2")')
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as printed:
         warnings.simplefilter("always")
         assert [answer(spans(row[0])[0]) for row in rows] == ANSWERS
-    assert len(told) == 1
+    assert len(printed) == 1
 
 
 # --- both languages ---------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def recipe_of(**changes: str) -> Recipe:
 
 
 def options_of(folder: Path, seconds: float, *more: str) -> argparse.Namespace:
-    """The options of one run that may train for so many seconds."""
+    """The options of one run that may train for the given seconds."""
     until = time.time() + on_gpu.ENDING + seconds
     places = ["--data", str(folder), "--out", str(folder), "--runs", str(folder / "runs"), "--name", "student-1"]
     return on_gpu.parse(["run", *places, "--pace", "8", "--until", str(until), *more])

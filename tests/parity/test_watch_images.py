@@ -137,7 +137,7 @@ def test_windows_hold_the_patches_that_attend_to_each_other() -> None:
     assert chosen.share == pytest.approx(1)
 
 
-def test_frames_of_a_video_are_told_apart() -> None:
+def test_frames_of_a_video_are_distinguished() -> None:
     model = LANGUAGE_MODELS[1].build()
     with torch.no_grad(), regard.watch(model, see=WHOLE) as trace:
         model(**video())

@@ -25,7 +25,7 @@ ALLOWED = {
         "os.open",
         "os.replace",
         "os.rename",
-        "aside.write_bytes",
+        "temporary.write_bytes",
         "made.open",
     },  # the module that writes files
     "files/input.py": {"os.open", "os.fdopen"},  # the module that reads files
@@ -35,7 +35,7 @@ ALLOWED = {
     "cli/entry.py": {"os.open"},  # the null device
     "cli/streams.py": {"open", "os.open"},  # the null device
     "cli/learn/exercise_commands.py": {"path.rename"},  # after the check by `resolve_target`
-    "course/progress.py": {"aside.open", "os.replace"},  # inside `write_atomically`; a broken file is renamed
+    "course/progress.py": {"temporary.open", "os.replace"},  # inside `write_atomically`; a broken file is renamed
     "checkpoints/tensor_file.py": {"aside.open"},  # inside `write_atomically`
     "text/process_limits.py": {"open"},  # /proc/self/statm
     "trace/file.py": {"save_file", "safe_open"},  # inside `write_atomically`; after `check_file`
@@ -60,7 +60,7 @@ BUNDLED_TEXT_READERS = (
 
 
 def calls(path: Path) -> Iterator[str]:
-    """Calls by name that open, move or print: `os.open`, `aside.write_bytes`, `print`."""
+    """Calls by name that open, move or print: `os.open`, `temporary.write_bytes`, `print`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Call(func=ast.Name(id=name)):

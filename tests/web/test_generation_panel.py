@@ -72,7 +72,7 @@ def test_cross_attention_is_drawn_as_an_alignment(chromium: Browser) -> None:
         assert page.locator(f"{PANEL} .alignment ol:first-child .now").all_inner_texts() == [SOURCE[ALIGNED[3]]]
 
 
-def test_beams_are_told_apart(chromium: Browser) -> None:
+def test_beams_are_distinguished(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, translation(), depth="head", view="generation", written=1)
         beams = page.locator(f"{PANEL} .generation-beams li")

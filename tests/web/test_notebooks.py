@@ -171,9 +171,9 @@ def test_jupyterlab_draws_two_widgets_and_keeps_their_pictures(chromium: Browser
         assert has_ended(kernel_of(folder))
         again = context.new_page()
         again.goto(host.url + ADDRESS["lab"])
-        told = again.locator(".jp-OutputArea-output [role=alert]").first
-        told.wait_for(timeout=120_000)
-        assert told.inner_text().startswith("The kernel does not answer")
+        printed = again.locator(".jp-OutputArea-output [role=alert]").first
+        printed.wait_for(timeout=120_000)
+        assert printed.inner_text().startswith("The kernel does not answer")
         picture = again.locator(".jp-OutputArea-output img").first
         assert picture.evaluate("(image) => image.naturalWidth") > 100
     assert not list(folder.parent.glob("home-lab/runtime/*.pid"))

@@ -58,7 +58,9 @@ class Implementation:
 
         for argument in UNKNOWN_TO_SDPA:
             if more.get(argument) is not None:
-                raise ArgumentError("door-unsupported", name=self.name, what=argument, module=type(module).__name__)
+                raise ArgumentError(
+                    "implementation-unsupported", name=self.name, what=argument, module=type(module).__name__
+                )
         wants_record = bool(more.pop("output_attentions", False)) or _is_collecting(module)
         if not wants_record:
             return sdpa_attention_forward(module, query, key, value, attention_mask, **more)

@@ -12,7 +12,7 @@ from pathlib import Path
 from regard.course.exercise import OWN, Exercise
 from regard.course.grading.learner_source import read_source
 from regard.course.grading.verdict import Verdict
-from regard.course.progress import ProgressFile, home, moved_aside
+from regard.course.progress import ProgressFile, home, moved_away
 from regard.errors import AbsentFileError, FileError, TooLargeError
 from regard.files.input import read_file
 from regard.files.output import write_bytes, write_error, write_new
@@ -22,7 +22,7 @@ FOLDER = "passed"
 ENDINGS = (".py", ".toml")
 """Of programs, and of answer sheets."""
 NAMES = re.compile(rf"(?:{re.escape(OWN)})?[a-z0-9][a-z0-9-]{{0,79}}\.(?:py|toml)")
-"""The file names of kept answers; those that were set aside have other names."""
+"""The file names of kept answers; those that were moved away have other names."""
 IMPORTED = "imported"
 """The folder of imported answers that differ from the kept ones."""
 LARGEST = 2**22
@@ -96,16 +96,16 @@ class PassedAnswers:
     def forget(self, exercise: str) -> None:
         """Rename the answer, so that it no longer counts."""
         for ending in ENDINGS:
-            self._set_aside(self.path(exercise, ending))
+            self._move_away(self.path(exercise, ending))
 
     def forget_all(self) -> None:
         """Rename the folder."""
-        self._set_aside(self.folder)
+        self._move_away(self.folder)
 
-    def _set_aside(self, path: Path) -> None:
+    def _move_away(self, path: Path) -> None:
         if os.path.lexists(path):
             try:
-                moved_aside(path, "before-reset")
+                moved_away(path, "before-reset")
             except OSError as error:
                 raise write_error(error, path, 0) from error
 

@@ -177,7 +177,7 @@ class ProgressFile:
     def forget_all(self) -> Path | None:
         """Delete all progress; return the name under which the old file is kept, None if there was none."""
         with self._locked():
-            return moved_aside(self.path, "before-reset") if self.path.exists() else None
+            return moved_away(self.path, "before-reset") if self.path.exists() else None
 
     def _run_locked(self, act: Callable[[], Progress], instead: Callable[[], Progress]) -> Progress:
         """Run `act` under the lock; if the folder is not writable, report it once and run `instead`."""
@@ -216,11 +216,11 @@ class ProgressFile:
         except AbsentFileError:
             return Progress()
         except _InvalidProgressError as error:
-            aside = moved_aside(self.path, error.kind)
+            moved = moved_away(self.path, error.kind)
             kept = self._backed_up()
             self._write(kept)
             then = say("progress-then-backup" if kept != Progress() else "progress-then-anew")
-            self._report(say(f"progress-{error.kind}", path=str(self.path), aside=aside.name, then=then))
+            self._report(say(f"progress-{error.kind}", path=str(self.path), kept=moved.name, then=then))
             return kept
 
     def _backed_up(self) -> Progress:
@@ -330,8 +330,8 @@ def _wait_for(descriptor: int, path: Path) -> None:
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    def write(aside: Path) -> None:
-        with aside.open("wb") as file:
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -339,18 +339,18 @@ def _write_synced(path: Path, content: bytes) -> None:
     write_atomically(path, write, need=len(content))
 
 
-def moved_aside(path: Path, why: str) -> Path:
+def moved_away(path: Path, why: str) -> Path:
     """Rename a file to an unused name; return that name."""
-    aside = free_name(path, why)
-    os.replace(path, aside)
-    return aside
+    kept = free_name(path, why)
+    os.replace(path, kept)
+    return kept
 
 
 def free_name(path: Path, why: str) -> Path:
     """An unused name beside a file, with the reason and today's date."""
     day = datetime.now().strftime("%Y-%m-%d")
     for n in range(1, 1000):
-        aside = path.with_name(f"{path.stem}.{why}-{day}-{n}{path.suffix}")
-        if not aside.exists():
+        kept = path.with_name(f"{path.stem}.{why}-{day}-{n}{path.suffix}")
+        if not kept.exists():
             break
-    return aside
+    return kept

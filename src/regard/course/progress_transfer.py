@@ -60,7 +60,7 @@ class Imported:
     answers_written: int
     backup: Path | None
     """The progress before the import; None if it did not change."""
-    aside: Path | None
+    unknown_file: Path | None
     """The file of what is unknown here."""
 
 
@@ -79,10 +79,10 @@ def import_file(path: Path) -> Imported:
     """Merge an exported file into the progress and the passed answers. Raises FileError and TooLargeError."""
     known, unknown = _separated(read_transfer(path))
     progress_file, answers = ProgressFile(), PassedAnswers()
-    aside = None if unknown.is_empty() else _keep_aside(unknown, progress_file.folder)
+    unknown_file = None if unknown.is_empty() else _keep_unknown(unknown, progress_file.folder)
     written = sum(answers.keep_beside(name, text.encode()) for name, text in known.answers.items())
     backup = progress_file.merge(lambda mine: merged(mine, known.progress))
-    return Imported(known, unknown, written, backup, aside)
+    return Imported(known, unknown, written, backup, unknown_file)
 
 
 # --- reading -----------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _chosen(table: Mapping[str, Entry], known: Callable[[str], bool], wanted: bo
     return {name: entry for name, entry in table.items() if known(name) == wanted}
 
 
-def _keep_aside(unknown: Transfer, folder: Path) -> Path:
+def _keep_unknown(unknown: Transfer, folder: Path) -> Path:
     """Write what is unknown here to a file that a newer regard can import; the same content is kept once."""
     digest = sha256(json.dumps([asdict(unknown.progress), dict(unknown.answers)]).encode()).hexdigest()[:12]
     path = folder / f"unknown-{digest}.json"

@@ -66,7 +66,7 @@ def write_output(target: Path, content: bytes) -> None:
     with _writing_to(target, len(content)):
         descriptor = _open_stream(target)
         if descriptor is None:
-            _replace(target, lambda aside: aside.write_bytes(content))
+            _replace(target, lambda temporary: temporary.write_bytes(content))
         else:
             _write_into(descriptor, [content])
 
@@ -93,7 +93,7 @@ def write_atomically(
 
 def write_bytes(target: Path, content: bytes) -> None:
     """Write a file of a known content atomically. Raises the same errors as `write_atomically`."""
-    write_atomically(target, lambda aside: aside.write_bytes(content), need=len(content))
+    write_atomically(target, lambda temporary: temporary.write_bytes(content), need=len(content))
 
 
 def write_new(target: Path, content: bytes) -> bool:
@@ -105,19 +105,19 @@ def write_new(target: Path, content: bytes) -> bool:
         if os.path.lexists(target):
             _check_regular(target)
             return False
-        aside = _temporary_path(target)
+        temporary = _temporary_path(target)
         try:
-            mode = _create_private(aside)
-            aside.write_bytes(content)
-            aside.chmod(mode)
+            mode = _create_private(temporary)
+            temporary.write_bytes(content)
+            temporary.chmod(mode)
             try:
-                os.link(aside, target)  # unlike a rename, it fails if another process created the file first
+                os.link(temporary, target)  # unlike a rename, it fails if another process created the file first
             except FileExistsError:
                 return False
             except OSError:  # a file system without hard links
-                os.rename(aside, target)
+                os.rename(temporary, target)
         finally:
-            _remove(aside)
+            _remove(temporary)
     return True
 
 
@@ -147,18 +147,18 @@ def _replace(target: Path, write: Callable[[Path], object]) -> None:
     before = place.stat() if place.exists() else None
     if before is not None and not os.access(place, os.W_OK):  # a rename ignores the file's permissions
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
-    aside = _temporary_path(place)
+    temporary = _temporary_path(place)
     try:
-        mode = _create_private(aside)
-        write(aside)
+        mode = _create_private(temporary)
+        write(temporary)
         if before is not None:
             mode = stat.S_IMODE(before.st_mode) & 0o777
             with suppress(OSError, AttributeError):  # a file of another owner: root keeps its owner
-                os.chown(aside, before.st_uid, before.st_gid)
-        aside.chmod(mode)
-        os.replace(aside, place)
+                os.chown(temporary, before.st_uid, before.st_gid)
+        temporary.chmod(mode)
+        os.replace(temporary, place)
     finally:
-        _remove(aside)
+        _remove(temporary)
 
 
 def resolve_target(target: Path) -> Path:
@@ -180,23 +180,23 @@ def _temporary_path(place: Path) -> Path:
     return place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}")  # a name has at most 255 bytes
 
 
-def _create_private(aside: Path) -> int:
+def _create_private(temporary: Path) -> int:
     """Create an empty file that only its owner can read. Returns the permissions of a new file by the umask.
 
     The umask cannot be read without changing it for all threads.
     """
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:
         mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     finally:
         os.close(descriptor)
-    aside.chmod(0o600)
+    temporary.chmod(0o600)
     return mode
 
 
-def _remove(aside: Path) -> None:
+def _remove(temporary: Path) -> None:
     with suppress(OSError):  # must not hide the first error
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 # --- pipes, terminals, devices ---------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def check_length(decoding: Decoding, length: int, max_new: int = 1, already: int
     if length > limit:
         raise ArgumentError("prompt-too-long", length=length, limit=limit, excess=length - limit)
     needed, most = length + max_new - 1, limit - length + 1
-    raise ArgumentError("no-room", length=length, max_new=max_new, needed=needed, limit=limit, most=most)
+    raise ArgumentError("too-many-new", length=length, max_new=max_new, needed=needed, limit=limit, most=most)
 
 
 def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:

@@ -169,7 +169,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "watch-and": Message(en=", ", zh="，"),
     # --- Hugging Face's attention implementation ---
-    "door-unsupported": Message(
+    "implementation-unsupported": Message(
         en='attn_implementation="{name}" computes what "sdpa" does, which does not support {what}; {module} needs '
         'it: choose "eager" and use regard.watch, which supports it',
         zh='attn_implementation="{name}" 与 "sdpa" 的计算相同，不支持 {what}，而 {module} 需要它：请选择 "eager" 并'

@@ -309,7 +309,7 @@ MESSAGES: dict[str, Message] = {
         en="there are {length} ids to read, but the model has {limit} positions: leave out at least {excess}",
         zh="要读 {length} 个 id，但模型只有 {limit} 个位置：请至少去掉 {excess} 个",
     ),
-    "no-room": Message(
+    "too-many-new": Message(
         en="{length} ids and max_new={max_new} more need {needed} positions (the last id is never read), but the model "
         "has {limit}: give max_new of at most {most}, or a shorter prompt",
         zh="{length} 个 id 再加 max_new={max_new} 个，需要 {needed} 个位置（最后一个 id 不会被读入），"

@@ -389,11 +389,11 @@ MESSAGES: dict[str, Message] = {
         zh="另一个 regard 进程锁定 {path} 已超过 {seconds:.0f} 秒",
     ),
     "progress-broken": Message(
-        en="{path} is damaged and is kept as {aside}; {then}", zh="{path} 已损坏，已改名为 {aside} 保留；{then}"
+        en="{path} is damaged and is kept as {kept}; {then}", zh="{path} 已损坏，已改名为 {kept} 保留；{then}"
     ),
     "progress-newer": Message(
-        en="{path} was written by a newer regard and is kept as {aside}; {then}",
-        zh="{path} 由较新版本的 regard 写入，已改名为 {aside} 保留；{then}",
+        en="{path} was written by a newer regard and is kept as {kept}; {then}",
+        zh="{path} 由较新版本的 regard 写入，已改名为 {kept} 保留；{then}",
     ),
     "progress-then-backup": Message(en="continuing from the backup", zh="从备份继续"),
     "progress-then-anew": Message(en="there is no backup, so progress starts from zero", zh="没有备份，进度从零开始"),

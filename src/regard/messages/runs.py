@@ -171,7 +171,7 @@ MESSAGES: dict[str, Message] = {
         en="puzzle.longest is at most {most}, the number of letters; found {value}",
         zh="puzzle.longest 最多为 {most}，即字母的个数；现在是 {value}",
     ),
-    "recipe-puzzle-room": Message(
+    "recipe-puzzle-max-len": Message(
         en="the longest example of this puzzle has {needed} tokens, more than data.max_len={value}; increase it",
         zh="这道题最长的样本有 {needed} 个词元，超过 data.max_len={value}；请把它改大",
     ),

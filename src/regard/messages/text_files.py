@@ -210,10 +210,10 @@ MESSAGES: dict[str, Message] = {
         en="a tokenizer of kind {kind!r} needs vocab_size, the number of tokens, for example 8000",
         zh="{kind!r} 类的分词器需要 vocab_size，即词元个数，例如 8000",
     ),
-    "learn-no-room": Message(
-        en="vocab_size={vocab_size} has no room for the special tokens and single characters of the text; "
-        "these alone are {needed}",
-        zh="vocab_size={vocab_size} 放不下特殊词元和文本里的单个字符；仅这些就有 {needed} 个",
+    "learn-vocab-size": Message(
+        en="vocab_size={vocab_size} is too small: the special tokens and single characters of the text are {needed}; "
+        "give a larger one",
+        zh="vocab_size={vocab_size} 太小：特殊词元和文本里的单个字符就有 {needed} 个；请给出更大的值",
     ),
     "learn-nothing": Message(
         en="there is no text to train a tokenizer on",

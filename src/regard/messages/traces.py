@@ -237,7 +237,7 @@ MESSAGES: dict[str, Message] = {
         "try a longer text",
         zh="另有 {count} 个头无法判断：有得分达到 {bar}，但依据的查询不到 {fewest} 个；请换一段更长的文本",
     ),
-    "heads-untold": Message(
+    "heads-unmeasured": Message(
         en="heads left out, because this text or its labels are not enough to measure them: {count}",
         zh="另有 {count} 个头未列出：这段文本或它的标签不足以测量这一项",
     ),

@@ -46,14 +46,14 @@ MESSAGES: dict[str, Message] = {
         zh="这里的 mask 会加到得分上，0 表示可见、-inf 表示屏蔽，与 create_causal_mask 相同；现在是 {dtype} {found}。"
         "若 1 表示可见：regard.Mask.of(mask == 1)；若 1 表示屏蔽：regard.Mask.of(mask == 0)",
     ),
-    "door-mask-values": Message(
+    "mask-zero-or-one": Message(
         en="this mask accepts only 1 = {one} and 0 = {zero}; found {value}; "
         "for a mask of 0 and -inf use regard.Mask.from_additive(mask)",
         zh="这个掩码以 1 表示{one}、0 表示{zero}，不接受其他值；发现了 {value}；"
         "由 0 与 -inf 组成的掩码请写成 regard.Mask.from_additive(mask)",
     ),
-    "door-hidden": Message(en="masked", zh="屏蔽"),
-    "door-visible": Message(en="visible", zh="可见"),
+    "mask-hidden": Message(en="masked", zh="屏蔽"),
+    "mask-visible": Message(en="visible", zh="可见"),
     "stdin-closed": Message(en="- means stdin, and stdin is closed", zh="- 表示标准输入，但标准输入已关闭"),
     "added-mask-values": Message(
         en="this mask may hold only 0 (visible) and -inf (masked); found {value}. To mask a key, write -inf; "

@@ -124,7 +124,7 @@ MESSAGES: dict[str, Message] = {
         en="the {shown} pictures with the largest shares, of {count}", zh="共 {count} 幅，这里是份额最大的 {shown} 幅"
     ),
     "plot-scale-root": Message(en="square-root scale", zh="平方根刻度"),
-    "plot-scale-bend": Message(en="logarithmic above {weight}", zh="{weight} 以上为对数刻度"),
+    "plot-scale-threshold": Message(en="logarithmic above {weight}", zh="{weight} 以上为对数刻度"),
     "plot-hidden": Message(en="grey: hidden or exactly 0", zh="灰色：不可见，或恰为 0"),
     "plot-bad": Message(en="red: NaN", zh="红色：NaN"),
     "plot-thinned": Message(en="one token in {step} is named", zh="每 {step} 个词元标一个"),

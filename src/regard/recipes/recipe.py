@@ -222,7 +222,7 @@ class Recipe:
         if self.puzzle is not None and self.task != "synthetic":
             raise ArgumentError("recipe-puzzle-unneeded", task=self.task)
         if self.puzzle is not None and self.puzzle.n_tokens > data.max_len:
-            raise ArgumentError("recipe-puzzle-room", needed=self.puzzle.n_tokens, value=data.max_len)
+            raise ArgumentError("recipe-puzzle-max-len", needed=self.puzzle.n_tokens, value=data.max_len)
         config = config_of(self, vocab_size=1)
         is_decoder = self.task == "language" or (self.puzzle is not None and self.puzzle.kind == "induction")
         wanted = "decoder" if is_decoder else "encoder-decoder"

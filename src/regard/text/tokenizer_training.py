@@ -76,7 +76,7 @@ def learn_tokenizer(
     )
     inner.train_from_iterator(_not_empty(texts), trainer)
     if (needed := inner.get_vocab_size()) > vocab_size:
-        raise ArgumentError("learn-no-room", vocab_size=vocab_size, needed=needed)
+        raise ArgumentError("learn-vocab-size", vocab_size=vocab_size, needed=needed)
     return Tokenizer(_without_text_specials(inner, set(specials)))
 
 
@@ -106,10 +106,10 @@ def _characters(texts: Iterable[str], vocab_size: int | None, specials: Sequence
     counts: Counter[str] = Counter()
     for text in _not_empty(texts):
         counts.update(text)
-    room = len(counts) if vocab_size is None else vocab_size - len(specials)
-    if room < 1 or (room < len(counts) and UNKNOWN not in specials):
-        raise ArgumentError("learn-no-room", vocab_size=vocab_size, needed=len(specials) + len(counts))
-    kept = sorted(counts, key=lambda character: (-counts[character], character))[:room]
+    n_kept = len(counts) if vocab_size is None else vocab_size - len(specials)
+    if n_kept < 1 or (n_kept < len(counts) and UNKNOWN not in specials):
+        raise ArgumentError("learn-vocab-size", vocab_size=vocab_size, needed=len(specials) + len(counts))
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[:n_kept]
     vocab = {name: i for i, name in enumerate([*specials, *sorted(kept)])}
     inner = tokenizers.Tokenizer(models.BPE(vocab, [], unk_token=UNKNOWN if UNKNOWN in specials else None))
     inner.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in specials])

@@ -374,7 +374,9 @@ def is_stretched(T: int, S: int) -> bool:
 def colour_bar_label(one: Picture, scale: Scale) -> list[str]:
     """The label of the colour bar."""
     root = [] if one.scale in ("linear", "log") else [say("plot-scale-root")]
-    threshold = [] if scale.log_threshold is None else [say("plot-scale-bend", weight=f"{scale.log_threshold:.2g}")]
+    threshold = (
+        [] if scale.log_threshold is None else [say("plot-scale-threshold", weight=f"{scale.log_threshold:.2g}")]
+    )
     return [say("plot-weight"), *caption.scaling(one, language()), *root, *threshold]
 
 

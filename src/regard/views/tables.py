@@ -24,7 +24,7 @@ Row = tuple[str, str, str, str, str]
 _VALUES: dict[str, dict[str, float]] = {
     "heads-none": {"bar": MIN_SCORE},
     "heads-few": {"bar": MIN_SCORE, "fewest": MIN_QUERIES},
-    "heads-untold": {},
+    "heads-unmeasured": {},
 }
 _HEADS_SIDES = ("left", "right", "left", "right", "right")
 
@@ -39,7 +39,7 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
         rests = {"heads-none": len(nothing) - few, "heads-few": few}
     else:
         chosen = [(head, score) for head in heads.ranked(pattern) if (score := head.score(pattern)) is not None]
-        rests = {"heads-untold": len(heads) - len(chosen)}
+        rests = {"heads-unmeasured": len(heads) - len(chosen)}
     lines = [_title(heads, text_lang), *(["", *_table(chosen[:most], text_lang)] if chosen else [])]
     if most is not None and len(chosen) > most:
         lines.append(say("heads-more", text_lang, count=len(chosen) - most))

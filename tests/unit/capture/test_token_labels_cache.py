@@ -60,11 +60,11 @@ def test_a_batch_that_grows_into_beams() -> None:
 
 def test_a_cache_with_unused_positions() -> None:
     text = started([[1, 2, 3]])
-    room = torch.cat([keys_of([[1, 2, 3, 9]]), torch.zeros(1, 1, 4, 3)], 2)
-    advance(text, [[1, 2, 3, 9]], 1, room)
+    padded = torch.cat([keys_of([[1, 2, 3, 9]]), torch.zeros(1, 1, 4, 3)], 2)
+    advance(text, [[1, 2, 3, 9]], 1, padded)
     assert text.step == DecodeStep(3, (0,))
-    room = torch.cat([keys_of([[1, 2, 3, 9, 8]]), torch.zeros(1, 1, 3, 3)], 2)
-    advance(text, [[1, 2, 3, 9, 8]], 1, room)
+    padded = torch.cat([keys_of([[1, 2, 3, 9, 8]]), torch.zeros(1, 1, 3, 3)], 2)
+    advance(text, [[1, 2, 3, 9, 8]], 1, padded)
     assert text.step == DecodeStep(4, (0,))
     assert text.tokens(8, 0) == (("1", "2", "3", "9", "8", "", "", ""),)
 

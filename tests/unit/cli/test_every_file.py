@@ -318,8 +318,8 @@ def test_endless_stdin_is_refused(call: Call, place: Path, monkeypatch: pytest.M
         def readable(self) -> bool:
             return True
 
-        def readinto(self, room: Any) -> int:
-            return len(room)
+        def readinto(self, buffer: Any) -> int:
+            return len(buffer)
 
     monkeypatch.setattr("regard.cli.streams.LARGEST_STDIN", 2**20)
     for line in (

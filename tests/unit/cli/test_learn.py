@@ -118,8 +118,8 @@ def test_the_list_fits_a_narrow_terminal_and_names_kinds_on_a_wide_one(
 
 def test_the_check_list_of_four(run: Run) -> None:
     def done() -> dict[str, bool]:
-        told = json.loads(run("learn", "list", "--json").out)["checklist"]
-        return {item["item"]: item["done"] for item in told}
+        printed = json.loads(run("learn", "list", "--json").out)["checklist"]
+        return {item["item"]: item["done"] for item in printed}
 
     assert done() == dict.fromkeys(("flow", "hand", "code", "words"), False)
     passes("order-the-flow", "by-hand", "self-attention")
@@ -139,12 +139,12 @@ def test_the_check_list_of_four(run: Run) -> None:
 
 def test_list_as_json(run: Run) -> None:
     passes("softmax")
-    told = json.loads(run("learn", "list", "--json", "--lang", "zh").out)
-    first = told["exercises"][0]
+    printed = json.loads(run("learn", "list", "--json", "--lang", "zh").out)
+    first = printed["exercises"][0]
     assert (first["id"], first["passed"], first["attempts"], first["gave_up"]) == ("softmax", True, 1, False)
     assert first["title"] == entries()[0].title.zh
-    assert told["next"] == entries()[1].id
-    assert told["questions_due"] == 0
+    assert printed["next"] == entries()[1].id
+    assert printed["questions_due"] == 0
 
 
 def test_when_all_is_passed(run: Run) -> None:
@@ -202,8 +202,8 @@ def test_start_writes_the_file_even_if_stdout_is_closed(desk: Path, monkeypatch:
 
 
 def test_start_writes_a_sheet_with_its_seed(run: Run, desk: Path) -> None:
-    told = json.loads(run("learn", "start", "by-hand", "--json").out)
-    assert told == {"id": "by-hand", "file": "by-hand.toml", "written": True, "task": "Write it."}
+    printed = json.loads(run("learn", "start", "by-hand", "--json").out)
+    assert printed == {"id": "by-hand", "file": "by-hand.toml", "written": True, "task": "Write it."}
     before = (desk / "by-hand.toml").read_text()
     assert re.match(r"seed = \d+\n", before)
     assert json.loads(run("learn", "start", "by-hand", "--json", "--lang", "zh").out)["written"] is False
@@ -252,14 +252,14 @@ def test_an_exercise_that_is_missing_or_unknown(run: Run, command: str) -> None:
 
 
 def test_hints_come_one_by_one(run: Run) -> None:
-    told = [run("learn", "hint", "softmax") for _ in range(4)]
-    assert [out for _, out, _ in told] == [
+    printed = [run("learn", "hint", "softmax") for _ in range(4)]
+    assert [out for _, out, _ in printed] == [
         "Hint 1 of 3\nidea\n",
         "Hint 2 of 3\nformula\n",
         "Hint 3 of 3\nline\n",
         "Hint 3 of 3\nline\n",
     ]
-    assert "--give-up" in told[2].err
+    assert "--give-up" in printed[2].err
     assert ProgressFile().read().work("softmax").hints == 3
     assert run("learn", "hint", "softmax", "--step", "1", "--lang", "zh").out == "提示 1/3\n思路\n"
     assert ProgressFile().read().work("softmax").hints == 3
@@ -273,8 +273,8 @@ def test_a_passed_exercise_needs_no_give_up(run: Run) -> None:
 
 
 def test_a_hint_by_its_number(run: Run) -> None:
-    told = json.loads(run("learn", "hint", "softmax", "--step", "2", "--json").out)
-    assert told == {"id": "softmax", "step": 2, "of": 3, "hint": "formula"}
+    printed = json.loads(run("learn", "hint", "softmax", "--step", "2", "--json").out)
+    assert printed == {"id": "softmax", "step": 2, "of": 3, "hint": "formula"}
     assert json.loads(run("learn", "hint", "softmax", "--json").out)["step"] == 3
     for step in ("0", "4", "x", "-1"):
         assert run("learn", "hint", "softmax", f"--step={step}").code == 2
@@ -324,8 +324,8 @@ def test_reset_keeps_the_old_answer(run: Run, desk: Path) -> None:
 
 def test_reset_without_a_file_clears_progress_only(run: Run, desk: Path) -> None:
     passes("softmax")
-    told = json.loads(run("learn", "reset", "softmax", "--json").out)
-    assert told == {"id": "softmax", "file": "softmax.py", "kept": None}
+    printed = json.loads(run("learn", "reset", "softmax", "--json").out)
+    assert printed == {"id": "softmax", "file": "softmax.py", "kept": None}
     assert not ProgressFile().read().passed("softmax")
     assert not list(desk.iterdir())
 
@@ -348,7 +348,7 @@ def test_reset_all(run: Run, desk: Path) -> None:
     assert not ProgressFile().read().exercises
     assert (desk / "softmax.py").read_text() == "mine"
     Path(kept).rename(ProgressFile().path)
-    assert ProgressFile().read().passed("softmax"), "the way back that is told"
+    assert ProgressFile().read().passed("softmax"), "the way back that is printed"
     err = run("learn", "reset", "--all", "--lang", "zh").err
     assert "2 道练习，0 个问题" in err
     assert "progress.json 即可恢复" in err
@@ -372,8 +372,8 @@ def test_read_lists_lessons_and_prints_markdown(run: Run) -> None:
         "lessons": [{"number": 1, "name": "why-attention", "title": "为什么要有注意力"}]
     }
     assert run("learn", "read", "1").out == "# Why attention\n\nText.\n"
-    told = json.loads(run("learn", "read", "why-attention", "--json").out)
-    assert (told["number"], told["text"]) == (1, "# Why attention\n\nText.\n")
+    printed = json.loads(run("learn", "read", "why-attention", "--json").out)
+    assert (printed["number"], printed["text"]) == (1, "# Why attention\n\nText.\n")
     code, _, err = run("learn", "read", "why")
     assert code == 2
     assert "did you mean why-attention" in err

@@ -43,9 +43,9 @@ def test_an_answer_that_does_not_pass(run: Run) -> None:
     run("learn", "certificate", "mine.html")
     code, out, err = run("learn", "certificate", "--verify", "mine.html")
     assert (code, out[0], "0 of 1" in err) == (1, "✗", True)
-    told = json.loads(run("learn", "certificate", "mine.html", "--verify", "--json").out)
-    assert (told["passes"], told["count"], told["edited"]) == (0, 1, False)
-    assert told["items"][0]["outcome"] == "fails"
+    printed = json.loads(run("learn", "certificate", "mine.html", "--verify", "--json").out)
+    assert (printed["passes"], printed["count"], printed["edited"]) == (0, 1, False)
+    assert printed["items"][0]["outcome"] == "fails"
 
 
 def test_an_edited_page_is_reported(run: Run, desk: Path) -> None:
@@ -71,8 +71,8 @@ def test_missing_answers_are_named(run: Run) -> None:
     ProgressFile().checked("softmax", passed=True)
     code, _, err = run("learn", "certificate", "mine.html")
     assert (code, "softmax were passed before" in err) == (0, True)
-    told = json.loads(run("learn", "certificate", "mine.html", "--json").out)
-    assert told == {"file": "mine.html", "passed": 1, "without_answers": ["softmax"]}
+    printed = json.loads(run("learn", "certificate", "mine.html", "--json").out)
+    assert printed == {"file": "mine.html", "passed": 1, "without_answers": ["softmax"]}
     code, out, _ = run("learn", "certificate", "--verify", "mine.html")
     assert (code, out[0]) == (1, "–")
 

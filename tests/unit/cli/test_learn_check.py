@@ -62,10 +62,10 @@ def test_the_suggested_command_names_the_file(run: Run, desk: Path) -> None:
 def test_json(run: Run, desk: Path) -> None:
     (desk / "softmax.py").write_text("wrong")
     code, out, err = run("learn", "check", "softmax", "--json", "--seed", "5")  # the file that start writes
-    told = json.loads(out)
+    printed = json.loads(out)
     assert (code, err, out.count("\n")) == (1, "", 1)
-    assert {"id": "softmax", "passed": False, "diagnosis": "no scale", "seed": 5}.items() <= told.items()
-    assert told["tests"][0]["passed"] is False
+    assert {"id": "softmax", "passed": False, "diagnosis": "no scale", "seed": 5}.items() <= printed.items()
+    assert printed["tests"][0]["passed"] is False
 
 
 @pytest.mark.usefixtures("grader")
@@ -158,6 +158,6 @@ def test_the_answers_of_a_sheet_pass(run: Run, desk: Path, id: str) -> None:
 @pytest.mark.parametrize("id", ["softmax", "by-hand"])
 def test_a_file_that_is_not_text_is_reported(run: Run, raw: bytes, id: str) -> None:
     code, out, _ = run("learn", "check", id, "-", "--json", stdin=raw)
-    told = json.loads(out)
-    assert (code, told["passed"]) == (1, False)
-    assert told["diagnosis"]
+    printed = json.loads(out)
+    assert (code, printed["passed"]) == (1, False)
+    assert printed["diagnosis"]

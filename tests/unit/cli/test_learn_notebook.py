@@ -34,8 +34,8 @@ def test_a_file_or_a_folder(run: Run, desk: Path) -> None:
         ("v1.0", "v1.0/02-by-hand.en.ipynb"),
         ("other/mine.IPYNB", "other/mine.IPYNB"),
     ):
-        told = json.loads(run("learn", "notebook", "2", target, "--json").out)
-        assert told == {"notebooks": [{"number": 2, "name": "by-hand", "file": expected, "written": True}]}
+        printed = json.loads(run("learn", "notebook", "2", target, "--json").out)
+        assert printed == {"notebooks": [{"number": 2, "name": "by-hand", "file": expected, "written": True}]}
         assert (desk / expected).is_file()
 
 

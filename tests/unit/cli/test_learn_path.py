@@ -109,10 +109,12 @@ def test_one_lesson_lists_its_questions(run: Run) -> None:
 
 
 def test_the_sums_of_the_json_agree(run: Run) -> None:
-    told = json.loads(run("learn", "path", "--json").out)
-    steps = [step for lesson in told["lessons"] for step in lesson["steps"]]
+    printed = json.loads(run("learn", "path", "--json").out)
+    steps = [step for lesson in printed["lessons"] for step in lesson["steps"]]
     assert len(steps) == len(lessons()) + len(entries()) + len(questions())
-    assert told["minutes"] == told["minutes_left"] == pytest.approx(sum(step["minutes"] for step in steps), abs=10)
+    assert (
+        printed["minutes"] == printed["minutes_left"] == pytest.approx(sum(step["minutes"] for step in steps), abs=10)
+    )
     ProgressFile().checked("softmax", passed=True)
     after = json.loads(run("learn", "path", "--json").out)
     done = [step for lesson in after["lessons"] for step in lesson["steps"] if step["done"]]

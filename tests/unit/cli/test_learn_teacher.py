@@ -43,8 +43,8 @@ def test_a_new_exercise_is_written_and_verified(run: Run, lang: str) -> None:
 
 
 def test_new_as_json_and_its_mistakes(run: Run, desk: Path) -> None:
-    told = json.loads(run("learn", "new", "mine", "--json").out)
-    assert all((desk / file).is_file() for file in told["files"])
+    printed = json.loads(run("learn", "new", "mine", "--json").out)
+    assert all((desk / file).is_file() for file in printed["files"])
     for words, message in (
         ([], "which name"),
         (["mine"], "not empty"),
@@ -62,9 +62,9 @@ def test_verify_reports_what_is_wrong(run: Run, folder: Path) -> None:
     assert code == 1
     assert "✗ stub.py fails" in out
     assert "Still to fix: 1" in err
-    told = json.loads(run("learn", "verify", "mean-pooling", "--json").out)
-    assert told["right"] is False
-    assert [one["problem"] is None for one in told["findings"]].count(False) == 1
+    printed = json.loads(run("learn", "verify", "mean-pooling", "--json").out)
+    assert printed["right"] is False
+    assert [one["problem"] is None for one in printed["findings"]].count(False) == 1
     assert run("learn", "verify").code == 2
     assert run("learn", "verify", "none").code == 3
 
@@ -127,10 +127,10 @@ def test_a_class_is_graded(run: Run, answers: Path, desk: Path) -> None:
 
 
 def test_a_class_as_json_with_a_seed(run: Run, answers: Path) -> None:
-    told = json.loads(run("learn", "grade", "softmax", "answers", "--seed", "5", "--json").out)
-    assert (told["id"], told["seed"]) == ("softmax", 5)
-    assert [row["verdict"] for row in told["answers"]] == ["failed", "passed", "failed"]
-    assert told["answers"][0]["slip"] == "not-written"
+    printed = json.loads(run("learn", "grade", "softmax", "answers", "--seed", "5", "--json").out)
+    assert (printed["id"], printed["seed"]) == ("softmax", 5)
+    assert [row["verdict"] for row in printed["answers"]] == ["failed", "passed", "failed"]
+    assert printed["answers"][0]["slip"] == "not-written"
 
 
 def test_a_class_is_graded_with_a_teachers_exercise(run: Run, folder: Path, desk: Path) -> None:

@@ -32,10 +32,10 @@ def test_export_and_import(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_both_as_json(run: Run) -> None:
     ProgressFile().checked("softmax", passed=True)
-    told = json.loads(run("learn", "export", "mine.json", "--json").out)
-    assert told == {"file": "mine.json", "exercises": 1, "questions": 0, "lessons": 0, "answers": 0}
-    told = json.loads(run("learn", "import", "mine.json", "--json").out)
-    assert (told["backup"], told["unknown"], told["answers_written"]) == (None, [], 0)
+    printed = json.loads(run("learn", "export", "mine.json", "--json").out)
+    assert printed == {"file": "mine.json", "exercises": 1, "questions": 0, "lessons": 0, "answers": 0}
+    printed = json.loads(run("learn", "import", "mine.json", "--json").out)
+    assert (printed["backup"], printed["unknown"], printed["answers_written"]) == (None, [], 0)
 
 
 def test_unknown_exercises_are_named(run: Run, desk: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_recipe_names_files_below_its_folder(run: Run, key: str, path: str) ->
     assert not Path("x").exists()
 
 
-def test_an_absolute_path_is_told_how_to_write_it(here: Path) -> None:
+def test_the_error_for_an_absolute_path_shows_how_to_write_it(here: Path) -> None:
     with pytest.raises(ArgumentError, match=r'give --data /data/books and data\.train = \["all\.txt"\]'):
         read_recipe("shakespeare-char", {"data.train": '["/data/books/all.txt"]'})
 
@@ -159,7 +159,7 @@ def test_a_text_of_spaces_alone_is_empty(run: Run, blank: str) -> None:
 # --- memory -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_does_not_fit_is_told_with_figures(run: Run) -> None:
+def test_the_error_for_a_model_that_does_not_fit_has_figures(run: Run) -> None:
     finished = run("train", "copy", "--out", "x", "--set", "model.d_model=131072", "--set", "model.n_heads=8")
     assert finished.code == 5
     assert "3.0 TiB" in finished.err

@@ -302,14 +302,14 @@ def test_a_model_without_a_named_head(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("model", "text"), [("translator", "I love you"), ("poet", "床前明月光")])
 def test_silence_prints_what_the_head_does(run: Run, model: str, text: str) -> None:
     options = ("--model", model, "--layer", "0", "--head", "1", "--silence", text)
-    told = json.loads(run("see", *options, "--json").out)
-    assert [one["written"] for one in told["silenced"]] == [token for token in told["records"][0]["written"] if token]
+    found = json.loads(run("see", *options, "--json").out)
+    assert [one["written"] for one in found["silenced"]] == [token for token in found["records"][0]["written"] if token]
     finished = run("see", *options)
     assert finished.code == 0
     printed = re.findall(r"(\d\.\d\d) → (\d\.\d\d)", finished.out)
     assert 0 < len(printed) <= 5
     for before, after in printed:
-        assert any(f"{one['before']:.2f}" == before and f"{one['after']:.2f}" == after for one in told["silenced"])
+        assert any(f"{one['before']:.2f}" == before and f"{one['after']:.2f}" == after for one in found["silenced"])
 
 
 def test_silence_sets_the_output_of_the_head_to_zero() -> None:

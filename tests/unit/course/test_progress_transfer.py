@@ -52,7 +52,7 @@ def test_an_export_is_imported_elsewhere_completely(home: Path, tmp_path: Path) 
     shutil.rmtree(home)
     done = import_file(tmp_path / "out.json")
     assert collect(fail) == before
-    assert (done.answers_written, done.unknown, done.aside) == (3, Transfer(), None)
+    assert (done.answers_written, done.unknown, done.unknown_file) == (3, Transfer(), None)
     again = import_file(tmp_path / "out.json")
     assert (again.answers_written, again.backup) == (0, None)
     assert collect(fail) == before
@@ -128,8 +128,8 @@ def test_unknown_names_are_kept_aside_and_can_be_imported_later(home: Path, tmp_
     answers = {"from-the-future.py": "a", "softmax.toml": "a code exercise has no sheet", "softmax.py": "b"}
     done = import_file(written(tmp_path / "in.json", progress=as_data(progress), answers=answers))
     assert ProgressFile().read() == Progress({"softmax": WORK})
-    assert done.aside is not None
-    kept = read_transfer(done.aside)
+    assert done.unknown_file is not None
+    kept = read_transfer(done.unknown_file)
     assert kept.progress.exercises.keys() == {"from-the-future"}
     assert kept.answers.keys() == {"from-the-future.py", "softmax.toml"}
     import_file(tmp_path / "in.json")

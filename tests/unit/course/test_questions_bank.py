@@ -48,9 +48,9 @@ def test_both_languages_have_the_same_content(one: Question) -> None:
         # Both languages contain the same numbers.
         assert sorted(re.findall(r"\d+\.\d+", en)) == sorted(re.findall(r"\d+\.\d+", zh)), part
     for lang in LANGUAGES:
-        told = one.text(lang)
-        assert "\n" not in told.ask
-        assert len(told.short) < len(told.deep)
+        printed = one.text(lang)
+        assert "\n" not in printed.ask
+        assert len(printed.short) < len(printed.deep)
 
 
 def test_every_experiment_runs_and_prints() -> None:

@@ -40,8 +40,8 @@ def test_hand_typed_right_sheets_pass(name: str) -> None:
 def test_the_empty_sheet_is_the_same_in_both_languages(name: str) -> None:
     sheet = exercise(name).sheet
     assert sheet is not None
-    told = [[line for line in sheet.make(7, lang).splitlines() if line[:1] != "#"] for lang in LANGUAGES]
-    codes = [[line.split("#")[0] for line in lines] for lines in told]
+    printed = [[line for line in sheet.make(7, lang).splitlines() if line[:1] != "#"] for lang in LANGUAGES]
+    codes = [[line.split("#")[0] for line in lines] for lines in printed]
     assert codes[0] == codes[1]
     assert all(line.isascii() for line in codes[0])
 
@@ -219,8 +219,8 @@ def test_a_weaker_head_is_compared_with_the_best() -> None:
     weight, best = scores.found[layer, head], scores.found.max()
     typed = f"seed = 0\nahead = [{layer}, {head}]"
     with use_language("zh"):
-        told = judged("find-the-head", typed).diagnosis
-    assert told == f"头 [{layer}, {head}] 在题目所指位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}"
+        printed = judged("find-the-head", typed).diagnosis
+    assert printed == f"头 [{layer}, {head}] 在题目所指位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}"
     with use_language("en"):
         assert f"mean weight of {weight:.2f}" in str(judged("find-the-head", typed).diagnosis)
         assert "no known mistake" in str(judged("find-the-head", "seed = 0\nahead = [77, 7]").diagnosis)

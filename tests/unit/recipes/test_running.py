@@ -218,7 +218,7 @@ def test_changed_data_raise(pairs: Path, tmp_path: Path) -> None:
 def test_failed_start_can_be_repeated(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     for changes, error in (
-        ({"data.vocab_size": "6"}, "no room for the special tokens"),
+        ({"data.vocab_size": "6"}, "too small: the special tokens"),
         ({"model.vocab_size": "8"}, "less than the tokenizer's"),
     ):
         with pytest.raises(ArgumentError, match=error):

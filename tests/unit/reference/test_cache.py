@@ -35,9 +35,9 @@ def test_it_equals_a_list_of_columns(moves: list[tuple[str, int]]) -> None:
 
 
 def test_buffers_are_reallocated_rarely() -> None:
-    cache, column, rooms = Cache(), np.zeros((1, 1, 1, 1)), set()
+    cache, column, buffers = Cache(), np.zeros((1, 1, 1, 1)), set()
     for _ in range(1000):
         k, _ = cache.update(column, column)
         assert k.base is not None
-        rooms.add(id(k.base))
-    assert len(rooms) <= 12
+        buffers.add(id(k.base))
+    assert len(buffers) <= 12

@@ -50,18 +50,17 @@ def import_progress(
     names = sorted({*unknown.exercises, *unknown.questions, *unknown.lessons, *done.unknown.answers})
     if as_json:
         kept = {"backup": None if done.backup is None else str(done.backup), "unknown": names}
-        aside = None if done.aside is None else str(done.aside)
-        write_json(
-            {"file": str(file), **about(done.known), "answers_written": done.answers_written} | kept | {"aside": aside}
-        )
+        unknown_file = None if done.unknown_file is None else str(done.unknown_file)
+        counts = {**about(done.known), "answers_written": done.answers_written}
+        write_json({"file": str(file), **counts, **kept, "unknown_file": unknown_file})
         return
     print_message(say("import-done", file=str(file), **about(done.known)))
     if done.backup is None:
         print_message(say("import-nothing-new"))
     else:
         print_message(say("import-backup", backup=str(done.backup)))
-    if done.aside is not None:
-        print_message(say("import-unknown", names=Listed.few(names), count=len(names), aside=str(done.aside)))
+    if done.unknown_file is not None:
+        print_message(say("import-unknown", names=Listed.few(names), count=len(names), file=str(done.unknown_file)))
 
 
 # --- certificate -------------------------------------------------------------------------------------------

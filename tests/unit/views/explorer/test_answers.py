@@ -99,7 +99,7 @@ def test_bad_requests_are_sentences(message: Any, key: str) -> None:
 def test_an_unexpected_error_is_a_sentence_too() -> None:
     class Broken:
         def overview(self) -> Answer:
-            raise MemoryError("no room")
+            raise MemoryError("out of memory")
 
     reply, _ = answered(Broken(), {"id": 3, "ask": "overview"})
-    assert reply["error"]["text"]["en"] == "the kernel could not answer: MemoryError: no room"
+    assert reply["error"]["text"]["en"] == "the kernel could not answer: MemoryError: out of memory"

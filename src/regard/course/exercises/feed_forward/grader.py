@@ -42,11 +42,11 @@ gelu = np.vectorize(lambda h: h * (1 + math.erf(h / math.sqrt(2))) / 2)
 """
 
 MISTAKES = (
-    Mistake("no-bend", ((ACTIVATION, "hidden"),)),
-    Mistake("bend-at-the-end", ((ACTIVATION, "hidden"), (RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"))),
-    Mistake("bend-twice", ((RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"),)),
-    Mistake("bend-on-input", ((FIRST, "np.maximum(x, 0) @ W_1 + b_1"), (ACTIVATION, "hidden"))),
-    Mistake("bend-before-bias", ((FIRST, "np.maximum(x @ W_1, 0) + b_1"), (ACTIVATION, "hidden"))),
+    Mistake("no-relu", ((ACTIVATION, "hidden"),)),
+    Mistake("relu-at-the-end", ((ACTIVATION, "hidden"), (RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"))),
+    Mistake("relu-twice", ((RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"),)),
+    Mistake("relu-on-input", ((FIRST, "np.maximum(x, 0) @ W_1 + b_1"), (ACTIVATION, "hidden"))),
+    Mistake("relu-before-bias", ((FIRST, "np.maximum(x @ W_1, 0) + b_1"), (ACTIVATION, "hidden"))),
     Mistake("minimum", ((ACTIVATION, "np.minimum(hidden, 0)"),)),
     Mistake("absolute", ((ACTIVATION, "np.abs(hidden)"),)),
     *(

@@ -24,7 +24,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         if B > 1 and T > 3:
             ids[-1, -2:] = SEP, PAD
         choose, kind = uniform(0.16, 1, B, T), uniform(0, 1, B, T)
-        middle = np.argwhere((ids >= 10) & (np.arange(T) < T - 2))  # room for one token of each kind
+        middle = np.argwhere((ids >= 10) & (np.arange(T) < T - 2))  # not the last two, so that each kind has a token
         places = tuple(rng.permutation(middle)[:5].T)
         count = len(places[0])
         choose[places] = np.array([0.003, 0.04, 0.149, 0.11, 0.13])[:count]

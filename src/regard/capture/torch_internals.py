@@ -35,6 +35,7 @@ __all__ = [
     "is_key_excluded",
     "is_operator",
     "outer_dispatch_state",
+    "python_kernels",
     "safe_softmax",
     "set_key_excluded",
     "tree_map_only",
@@ -50,6 +51,13 @@ has_kernel_for = _C._dispatch_has_kernel_for_dispatch_key
 is_operator = _C._dispatch_has_kernel
 """Whether there is an operator of this name, with or without kernels."""
 outer_dispatch_state = _C._RestorePythonTLSSnapshot
+
+
+def python_kernels() -> set[str]:
+    """The names and dispatch keys of the kernels that libraries have registered in Python: PyTorch's own set."""
+    found: set[str] = torch.library._impls
+    return found
+
 
 # --- autograd and autocast --------------------------------------------------------------------------------
 

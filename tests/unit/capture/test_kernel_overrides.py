@@ -1,6 +1,7 @@
 """Overridden operators: only attention is heard, by its own thread alone, and nothing stays behind."""
 
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -46,9 +47,16 @@ class Passing(TorchDispatchMode):
         return func(*args, **kwargs or {})
 
 
+@pytest.fixture(autouse=True)
+def unregistered() -> None:
+    """Each test begins without overrides, which otherwise stay registered."""
+    OVERRIDES.remove()
+
+
 def assert_nothing_left() -> None:
     assert LISTENING.active == ()
     assert dispatch_mode_count() == 0
+    OVERRIDES.remove()  # nothing, if a listener were left
     assert not OVERRIDES.are_registered
 
 
@@ -196,6 +204,65 @@ def test_nothing_is_registered_while_another_thread_runs_pytorch() -> None:
     assert len(trace) == 1
     ends.set()
     other.join(60)
+    assert_nothing_left()
+
+
+def test_overrides_stay_for_the_next_watch() -> None:
+    model = Attention()
+    wanted = model(X)
+    with regard.watch(model):
+        model(X)
+    first = dict(OVERRIDES._libraries)
+    assert OVERRIDES.are_registered
+    assert torch.equal(model(X), wanted)
+    with regard.watch(model) as trace:
+        model(X)
+    assert len(trace) == 1
+    assert OVERRIDES._libraries == first
+    assert_nothing_left()
+
+
+NAME = "_scaled_dot_product_flash_attention_for_cpu"
+
+
+def overridden(calls: list[int]) -> torch.library.Library:
+    """A library of the user that overrides the same operator."""
+    kernel = torch.library.get_kernel(f"aten::{NAME}", "CPU")
+
+    def also(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(len(args))
+        return kernel.call_boxed(keys, *args, **kwargs)
+
+    library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():  # PyTorch warns once of overrides
+        warnings.simplefilter("ignore")
+        library.impl(NAME, also, "CPU", with_keyset=True)
+    return library
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_a_library_that_overrides_the_same_operator_can_be_removed(first: str) -> None:
+    model, calls = Attention(), list[int]()
+    wanted = model(X)
+    if first == "ours":
+        with regard.watch(model):
+            model(X)
+    library = overridden(calls)
+    try:
+        with regard.watch(model) as trace:
+            assert dispatch_mode_count() == (first == "ours")
+            assert torch.equal(model(X), wanted)
+        assert len(trace) == len(calls) == 1
+        assert OVERRIDES.are_registered == (first == "ours")
+        assert torch.equal(model(X), wanted)
+    finally:
+        library._destroy()
+    assert torch.equal(model(X), wanted)
+    with regard.watch(model) as trace:
+        assert dispatch_mode_count() == 0
+        assert torch.equal(model(X), wanted)
+    assert len(trace) == 1
+    assert len(calls) == 2
     assert_nothing_left()
 
 

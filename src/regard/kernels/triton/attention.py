@@ -8,6 +8,7 @@ LSE, the single pass computes it together with map and entropy.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -20,8 +21,9 @@ from regard.kernels.triton import hopper
 from regard.kernels.triton.autograd import attention_with_gradient
 from regard.kernels.triton.exact_weights import rectangle
 from regard.kernels.triton.forward import forward
-from regard.kernels.triton.key_sums import sum_over_queries
-from regard.kernels.triton.mask_bands import bands_of, mask_padding_queries
+from regard.kernels.triton.key_sums import KeySums, sum_over_queries
+from regard.kernels.triton.map_means import map_means
+from regard.kernels.triton.mask_bands import MaskBands, bands_of, every_query_attends, mask_padding_queries
 from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.top_keys import query_statistics
 from regard.masks import BoundMask
@@ -64,14 +66,21 @@ def _attention(call: AttentionCall) -> tuple[Tensor, Statistics]:
     result = _forward(call, request)
     if see is None or result.lse is None:
         return result.out, Statistics()
-    rest = replace(see, map=None, entropy=False, max_score=False)
     lse, entropy, sums = (_own_copy(x, see.differentiable) for x in (result.lse, result.entropy, result.sums))
     assert lse is not None
-    statistics = statistics_from_lse(replace(call, see=rest), lse.detach(), threshold=result.threshold)
-    if sums is not None and bins is not None:
+    plain = None if sums is None or sums.requires_grad else sums
+    rest = replace(call, see=_not_in_one_pass(see, plain is not None))
+    statistics = statistics_from_lse(rest, lse.detach(), threshold=result.threshold, sums=plain)
+    if sums is not None and plain is None and bins is not None:
         average(sums, lse.detach(), bins)
     lse = None if statistics.lse is None else lse
     return result.out, statistics._replace(map=sums, entropy=entropy, lse=lse, max_score=result.maximum)
+
+
+@lru_cache(maxsize=64)  # models and loops repeat a request; to validate a new one takes longer than a launch
+def _not_in_one_pass(see: See, has_map: bool) -> See:
+    """What remains to be computed after the single pass; the means of the map, where it has only sums."""
+    return replace(see, map=see.map if has_map else None, entropy=False, max_score=False)
 
 
 def _forward(call: AttentionCall, request: ForwardRequest) -> ForwardResult:
@@ -96,9 +105,10 @@ def observe(call: AttentionCall, lse: Tensor | None = None) -> Statistics:
     """The statistics in `see`; lse is B H T in nats, any value for fully masked queries. The values are not used."""
     k, see = call.k, call.see
     assert see is not None
-    on_hopper = _hopper_supports(call)
-    if lse is None or ((see.entropy or see.max_score) and call.padding is None and (on_hopper or _is_one_pass(see))):
-        return attention(replace(call, v=k if on_hopper else k[..., :1]))[1]
+    if lse is None or ((see.entropy or see.max_score) and call.padding is None):
+        on_hopper = _hopper_supports(call)
+        if lse is None or on_hopper or _is_one_pass(see):
+            return attention(replace(call, v=k if on_hopper else k[..., :1]))[1]
     return statistics_from_lse(call, _masked_lse(lse, call.bound, k.shape[2]))
 
 
@@ -123,8 +133,10 @@ def _hopper_supports(call: AttentionCall) -> bool:
 def _masked_lse(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
     """A float32 copy that is -inf for fully masked queries: other kernels return 0 or inf there."""
     lse = lse.to(torch.float32, copy=True)
-    if mask is None:
+    if mask is None or not S:
         return lse if S else lse.fill_(-torch.inf)
+    if every_query_attends(bands_of(mask)):
+        return lse
     every_key = torch.ones(1, 1, S, dtype=torch.bool, device=lse.device)
     return lse.masked_fill_(~mask.sees(every_key), -torch.inf)
 
@@ -133,7 +145,13 @@ def _masked_lse(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
 
 
 @torch.no_grad()
-def statistics_from_lse(call: AttentionCall, lse: Tensor, *, threshold: Tensor | None = None) -> Statistics:
+def statistics_from_lse(
+    call: AttentionCall,
+    lse: Tensor,
+    *,
+    threshold: Tensor | None = None,
+    sums: Tensor | None = None,
+) -> Statistics:
     """The statistics in `see`; lse is B H T, float32, nats, -inf for fully masked queries. The values are not used.
 
     At most two passes in Triton: one whose programs own keys, for map, received attention, distances and the sink; one
@@ -141,32 +159,21 @@ def statistics_from_lse(call: AttentionCall, lse: Tensor, *, threshold: Tensor |
     keys have one pass each.
 
     threshold  see `query_statistics`
+    sums       the sums of the map, without padding, if known: they become its means in place
     """
     see, padding = call.see, call.padding
     assert see is not None
     T, S = call.q.shape[2], call.k.shape[2]
     is_text = None if padding is None else padding.queries
     lse = without_rows(lse, is_text, -torch.inf)  # so that padding has no weight
-    count = attending(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
-    bins = Bins.of(T, S, see)
-    pooled = received = distance = first = None
-    if bins is not None or see.received or see.distance:
+    bands, bins = bands_of(call.bound), Bins.of(T, S, see)
+    pieces = KeySums(sums, None, None)
+    if (bins is not None and sums is None) or see.received or see.distance:
         offsets = None if padding is None else padding.offsets(T, S)
-        request: dict[str, Any] = {
-            "bins": bins,
-            "received": see.received,
-            "distance": see.distance,
-            "offsets": offsets,
-        }
-        pooled, received, distance = sum_over_queries(call, lse, bands_of(call.bound), **request)
-    if see.sink and received is not None:
-        first = received[..., :1].sum(-1) if padding is None else at_first_keys(received, padding)
-    elif see.sink and padding is not None and padding.keys is not None:
-        first = _first_key_sum(call, lse, padding)
-    elif see.sink:  # one column needs no pass over all keys
-        first = rectangle(call, lse, slice(0, T), slice(0, min(1, S))).sum((-2, -1))
-    if pooled is not None and bins is not None:
-        average(pooled, lse, bins)
+        request: dict[str, Any] = {"received": see.received, "distance": see.distance, "offsets": offsets}
+        pieces = sum_over_queries(call, lse, bands, bins=bins if sums is None else None, **request)
+    pooled, received, distance = pieces.map if sums is None else sums, pieces.received, pieces.distance
+    first, count = _first_key_and_count(call, lse, bands, bins, pooled, received)
     top = entropy = max_score = None
     if see.top or see.entropy or see.max_score:
         wanted: dict[str, Any] = {"top": see.top, "entropy": see.entropy, "max_score": see.max_score}
@@ -178,9 +185,40 @@ def statistics_from_lse(call: AttentionCall, lse: Tensor, *, threshold: Tensor |
         entropy=entropy,
         received=received if see.received else None,
         top=None if top is None else top_without_padding(top.indices, top.weights, is_text),
-        sink=None if first is None or count is None or not see.sink else first / count,
+        sink=first,
         distance=None if distance is None or count is None else distance / count[..., None],
     )
+
+
+def _first_key_and_count(
+    call: AttentionCall,
+    lse: Tensor,
+    bands: MaskBands,
+    bins: Bins | None,
+    sums: Tensor | None,
+    received: Tensor | None,
+) -> tuple[Tensor | None, Tensor | None]:
+    """The mean weight of the first key, B H, and the number of attending queries, if they are requested.
+
+    The sums of the map, if any, become means in place.
+    """
+    see, padding, T, S = call.see, call.padding, call.q.shape[2], call.k.shape[2]
+    assert see is not None
+    if padding is None and not see.distance and not (see.sink and received is not None):
+        is_needed = see.sink or sums is not None
+        return (map_means(call, lse, bands, bins, sums, sink=see.sink) if is_needed else None), None
+    if sums is not None and bins is not None:
+        average(sums, lse, bins)
+    count = attending(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
+    if not see.sink or count is None:
+        return None, count
+    if received is not None:
+        first = received[..., :1].sum(-1) if padding is None else at_first_keys(received, padding)
+    elif padding is not None and padding.keys is not None:
+        first = _first_key_sum(call, lse, padding)
+    else:  # one column needs no pass over all keys
+        first = rectangle(call, lse, slice(0, T), slice(0, min(1, S))).sum((-2, -1))
+    return first / count, count
 
 
 def _first_key_sum(call: AttentionCall, lse: Tensor, padding: Padding) -> Tensor:

@@ -78,6 +78,16 @@ def bands_of(mask: BoundMask | None) -> MaskBands:
     return bands if kept is None else _with_kept_keys(bands, kept, mask.frame.T)
 
 
+def every_query_attends(bands: MaskBands) -> bool:
+    """Whether every query certainly attends to some key, if there are keys: to key 0.
+
+    >>> every_query_attends(MaskBands(right=0)), every_query_attends(MaskBands(right=0, offset=-1))
+    (True, False)
+    """
+    sees_first = bands.right is None or bands.offset + bands.right >= 0
+    return bands.queries is None and bands.left is None and sees_first
+
+
 def _without_redundant_edges(bands: MaskBands, T: int, S: int) -> MaskBands:
     """The same without edges that mask nothing: kernels count in 32 bits.
 

@@ -4,6 +4,7 @@ Does not import Triton.
 """
 
 import os
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -69,19 +70,30 @@ def _machine_refusal(q: Tensor) -> Reason | None:
     The interpreter runs kernels on the CPU: for our tests only, not for users who set TRITON_INTERPRET=1, because it
     multiplies bfloat16 incorrectly, and everything slowly.
     """
+    if q.is_cuda:
+        return _gpu_refusal(q.device)
     interpreted = os.environ.get("TRITON_INTERPRET") == os.environ.get("REGARD_INTERPRET") == "1"
-    if torch.version.hip or not (q.is_cuda or (q.device.type == "cpu" and interpreted)):
+    if not (interpreted and q.device.type == "cpu"):
         return "triton-device", {"device": q.device}
-    if find_spec("triton") is None:
+    return None if _has_triton() else ("triton-missing", {})
+
+
+@cache
+def _gpu_refusal(device: torch.device) -> Reason | None:
+    """The same for a GPU, asked once: it cannot change, and a watch of a short text asks for every batch."""
+    if torch.version.hip:
+        return "triton-device", {"device": device}
+    if not _has_triton():
         return "triton-missing", {}
-    found = torch.cuda.get_device_capability(q.device) if q.is_cuda else MIN_CAPABILITY
-    if found < MIN_CAPABILITY:
-        return "triton-old-gpu", {
-            "found": _version_text(found),
-            "oldest": _version_text(MIN_CAPABILITY),
-            "backend": "chunked",
-        }
-    return None
+    found = torch.cuda.get_device_capability(device)
+    if found >= MIN_CAPABILITY:
+        return None
+    values = {"found": _version_text(found), "oldest": _version_text(MIN_CAPABILITY), "backend": "chunked"}
+    return "triton-old-gpu", values
+
+
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _version_text(capability: tuple[int, int]) -> str:

@@ -134,7 +134,12 @@ def base_of(heads, sample, h):
 @triton.jit
 def score_tile(a, b, scale, cap, SOFTCAP: tl.constexpr):
     """The scores a b in base 2; `scale` and `cap` include the factor log2 e."""
-    scores = tl.dot(a, b, input_precision="ieee") * scale
+    return capped(tl.dot(a, b, input_precision="ieee") * scale, cap, SOFTCAP)
+
+
+@triton.jit
+def capped(scores, cap, SOFTCAP: tl.constexpr):
+    """cap · tanh(score / cap); the scores themselves without a cap."""
     if SOFTCAP:
         # tanh from the exponential of a number that is never positive: no overflow.
         size = tl.abs(scores)

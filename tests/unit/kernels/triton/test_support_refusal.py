@@ -61,7 +61,7 @@ def test_the_message_for_old_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fake tensor on an old GPU: none of our machines has one."""
 
     class Elsewhere:
-        is_cuda, device = True, torch.device("cuda", 0)
+        is_cuda, device = True, torch.device("cuda", 99)  # the answer for a device is kept
 
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
     found = support._machine_refusal(Elsewhere())  # type: ignore[arg-type]

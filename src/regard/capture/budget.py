@@ -7,8 +7,9 @@ stay.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor, nn
@@ -38,18 +39,22 @@ FourSizes = tuple[int, int, int, int]
 
 
 class Budget:
-    """The budget of one watch. `modules` are those that may compute attention."""
+    """The budget of one watch. `modules` returns those that may compute attention."""
 
-    def __init__(self, budget: Any, see: See, modules: Iterable[nn.Module] = ()) -> None:
+    def __init__(self, budget: Any, see: See, modules: Callable[[], Iterable[nn.Module]] = list) -> None:
         self._budget = None if budget is None else in_bytes(budget)
         self._decimal = isinstance(budget, str) and "i" not in budget.lower()
         self._left = self._budget or 0
         self._see = see
-        self._per_type = Counter(type(module) for module in modules)
+        self._modules = modules
         self._calls: Counter[type] = Counter()
         self._coarsest = see.map or 0
         self._wanted = 0
         self._reduced: Counter[str] = Counter()
+
+    @cached_property
+    def _per_type(self) -> Counter[type]:
+        return Counter(type(module) for module in self._modules())
 
     def fit(self, captured: CapturedCall | CapturedWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
         """What to keep of this call; TooLargeError if not even one number per query fits."""

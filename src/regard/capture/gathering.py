@@ -4,7 +4,7 @@ A trace travels as the bytes of a trace file, without pickle; `regard.trace.gath
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,20 +27,21 @@ UNKNOWN = -1
 """In place of the number of a split, of bins, or of bytes: not known, no map, or not sent."""
 
 
-def split_of(model: nn.Module, attention: Sequence[nn.Module]) -> Split | None:
+def split_of(model: nn.Module, attention: Callable[[], Sequence[nn.Module]]) -> Split | None:
     """What the processes divide when they run the model; None where it is unknown, both, or a single process.
 
-    attention   the modules that compute attention: with sharded projections, each process has some of the heads
+    attention   returns the modules that compute attention: with sharded projections, each process has some of the heads
     """
     if not (dist.is_available() and dist.is_initialized()):
         return None
     wrappers: tuple[Any, ...] = (nn.parallel.DistributedDataParallel,)
     if fsdp := sys.modules.get("torch.distributed.fsdp"):  # else no module is one of FSDP
         wrappers += (fsdp.FSDPModule, fsdp.FullyShardedDataParallel)
-    meshes = [getattr(weight, "device_mesh", None) for module in attention for weight in module.parameters()]
+    several = attention()
+    meshes = [getattr(weight, "device_mesh", None) for module in several for weight in module.parameters()]
     if any(isinstance(module, wrappers) for module in model.modules()):
         return "samples" if all(mesh is None or mesh.ndim == 1 for mesh in meshes) else None
-    sharded = [any(_is_sharded(weight) for weight in module.parameters()) for module in attention]
+    sharded = [any(_is_sharded(weight) for weight in module.parameters()) for module in several]
     return "heads" if sharded and all(sharded) else None
 
 

@@ -90,7 +90,7 @@ class ImageTracker:
         self._given = given_images(images)
         self._names, self._model = names, model
         self._config = getattr(model, "config", None)
-        self.reads_images = bool(self._given) or _reads_images(model)
+        self.reads_images = bool(self._given) or names.facts.once("reads images", lambda: _reads_images(model))
         self._towers: dict[str, Tower] = {}
         self._stacks: dict[str, _Stack] = {}
         self._normal = _normalisation(processor)

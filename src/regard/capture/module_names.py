@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.captured import is_readable
+from regard.capture.model_facts import facts_of
 from regard.errors import ArgumentError, UnknownNameError
 
 _THIS_PACKAGE = str(Path(__file__).parent)
@@ -50,22 +51,37 @@ class ModuleNames:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self._places = {id(module): Place(_without_compiled(name), module) for name, module in named_modules(model)}
-        self._modules = {place.name: place.module for place in self._places.values()}
+        self.facts, self.all = facts_of(model)
+        """What is known of the model, and its modules in any order; a shared module may be listed several times."""
+        self._names: dict[int, str] = self.facts.once("names", self._without_compiled)
+
+    def _without_compiled(self) -> dict[int, str]:
+        return {at: _without_compiled(name) for at, name in self.facts.names.items()}
+
+    @cached_property
+    def _modules(self) -> dict[str, nn.Module]:
+        by_id = {id(module): module for module in self.all}
+        return {name: by_id[at] for at, name in self._names.items()}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(dict.fromkeys(self._names.values()))
 
     @property
     def places(self) -> list[Place]:
         """All modules."""
-        return list(self._places.values())
+        by_id = {id(module): module for module in self.all}
+        return [Place(name, by_id[at]) for at, name in self._names.items()]
+
+    @property
+    def weights(self) -> Iterator[Tensor]:
+        """The parameters of all modules; shared ones several times."""
+        several = (module._parameters for module in self.all)
+        return (weight for each in several if each for weight in each.values() if weight is not None)
 
     @property
     def devices(self) -> set[str]:
         """The types of device that the model may compute on: those of its parameters, and a GPU if there is one."""
-        weights = (weight for module in self._modules.values() for weight in module._parameters.values())
-        found = {weight.device.type for weight in weights if weight is not None} or {"cpu"}
+        found = {device.type for device in {weight.device for weight in self.weights}} or {"cpu"}
         return found | {"cuda"} if _has_gpu() else found
 
     def ancestors(self, name: str) -> list[nn.Module]:
@@ -81,11 +97,11 @@ class ModuleNames:
         search, even if this model called it, as generation does with an assistant.
         """
         for module in running_modules():
-            place = self._places.get(id(module))
-            if place is None and not type(module).__module__.startswith("torch."):  # such as a compiled graph
+            name = self._names.get(id(module))
+            if name is None and not type(module).__module__.startswith("torch."):  # such as a compiled graph
                 return
-            if place is not None and not _is_empty(module):
-                yield place
+            if name is not None and not _is_empty(module):
+                yield Place(name, module)
 
     def submodule(self, place: Place, name: str) -> Place:
         """The submodule `name` of a place; the place itself if there is none."""
@@ -102,22 +118,6 @@ class ModuleNames:
 @cache
 def _has_gpu() -> bool:
     return torch.cuda.is_available()
-
-
-def named_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
-    """What `model.named_modules()` gives, in a fifth of the time: its generators are nested as deep as the model."""
-    if type(model).named_modules is not nn.Module.named_modules:
-        return list(model.named_modules())
-    found: dict[int, tuple[str, nn.Module]] = {}
-    waiting: list[tuple[str, nn.Module]] = [("", model)]
-    while waiting:
-        name, module = waiting.pop()
-        if id(module) not in found:
-            found[id(module)] = name, module
-            start = f"{name}." if name else ""
-            parts = [(start + key, part) for key, part in module._modules.items() if part is not None]
-            waiting += reversed(parts)
-    return list(found.values())
 
 
 def running_modules() -> Iterator[nn.Module]:
@@ -276,7 +276,7 @@ class CompiledOrder:
 
     def __init__(self, names: ModuleNames) -> None:
         self._names = names
-        self._inside: dict[str, list[Place]] = {}
+        self._inside: dict[str, list[str]] = {}
         self._counts: Counter[str] = Counter()
 
     def next_place(self, place: Place) -> Place:
@@ -285,13 +285,16 @@ class CompiledOrder:
             return place
         inside = self._inside[place.name]
         self._counts[place.name] += 1
-        return inside[(self._counts[place.name] - 1) % len(inside)]
+        name = inside[(self._counts[place.name] - 1) % len(inside)]
+        return self._names.submodule(Place("", self._names.model), name)
 
     def contains_attention(self, place: Place) -> bool:
         """Whether a module contains modules that are attention by their class, and is none itself."""
-        if place.name not in self._inside:
-            self._inside[place.name] = self._attentions(place)
-        return bool(self._inside[place.name])
+        inside = self._inside.get(place.name)
+        if inside is None:
+            key = "attentions inside", place.name
+            inside = self._inside[place.name] = self._names.facts.once(key, lambda: self._attentions(place))
+        return bool(inside)
 
     def mismatch(self) -> tuple[int, int] | None:
         """The number of calls and of modules, if the calls are not a multiple of the modules; else None."""
@@ -300,13 +303,13 @@ class CompiledOrder:
                 return count, len(self._inside[name])
         return None
 
-    def _attentions(self, place: Place) -> list[Place]:
-        """The innermost modules that are attention by their class; none if the place itself is one."""
+    def _attentions(self, place: Place) -> list[str]:
+        """The names of the innermost modules that are attention by their class; none if the place itself is one."""
         if is_attention(place):
             return []
         start = f"{place.name}." if place.name else ""
-        inside = [one for one in self._names.places if one.name.startswith(start) and is_attention(one)]
-        return [one for one in inside if not any(other.name.startswith(f"{one.name}.") for other in inside)]
+        inside = [one.name for one in self._names.places if one.name.startswith(start) and is_attention(one)]
+        return [one for one in inside if not any(other.startswith(f"{one}.") for other in inside)]
 
 
 def is_attention(place: Place) -> bool:
@@ -333,6 +336,15 @@ class ChosenLayers:
         self._names = None if layers is None else frozenset(_chosen(layers, [name for name in names if name]))
         self._known: dict[str, bool] = {}
         """Whether a module is chosen: asked for every call."""
+
+    @classmethod
+    def of(cls, layers: Any, names: ModuleNames) -> "ChosenLayers":
+        """Those of a model, found once for each selection."""
+        several = layers if isinstance(layers, list | tuple) else [layers]
+        if not all(isinstance(item, str | int | None) for item in several):
+            return cls(layers, list(names))
+        key = "chosen", layers is several, *((type(item), item) for item in several)
+        return names.facts.once(key, lambda: cls(layers, list(names)))
 
     def __bool__(self) -> bool:
         return self._names is None or bool(self._names)

@@ -5,7 +5,7 @@ In models that read more than text, hidden states are traced back to the ids tha
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from regard.capture.aliases import key_of
 from regard.capture.attention_kinds import sees_last
 from regard.capture.call_masks import PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.module_names import Place, running_arguments
+from regard.capture.module_names import ModuleNames, Place, running_arguments
 from regard.capture.token_labels import Text, TokenIds, TokenRows, TokenSpeller, as_batch, token_tables
 from regard.records import DecodeStep, Kind, next_tokens
 
@@ -137,11 +137,13 @@ class TextTracker:
         model: nn.Module,
         speller: TokenSpeller,
         pads: PadIds | None = None,
-        modules: Sequence[nn.Module] | None = None,
+        names: ModuleNames | None = None,
     ) -> None:
-        tables = token_tables(model, modules)
+        names = names or ModuleNames(model)
+        tables = token_tables(model, names.all, names.facts)
         self._token_ids = TokenIds(model, tables)
-        self.streams = Streams(tables) if tables and reads_more_than_text(model, modules) else None
+        reads_more = names.facts.once("reads more", lambda: reads_more_than_text(model, names.all))
+        self.streams = Streams(tables) if tables and reads_more else None
         """For models that read more than text: the ids that each hidden state comes from."""
         self._pads = pads or PadIds(model, None)
         self._speller = speller

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.captured import is_readable
+from regard.capture.model_facts import ModelFacts
 from regard.errors import ArgumentError
 from regard.records import DecodeStep
 from regard.text import Tokenizer
@@ -107,20 +108,28 @@ class TokenSpeller:
         return [""] * len(ids) if rows is None else rows[0]
 
 
-def token_tables(model: nn.Module, modules: Iterable[nn.Module] | None = None) -> set[int]:
+def token_tables(
+    model: nn.Module, modules: Sequence[nn.Module] | None = None, facts: ModelFacts | None = None
+) -> set[int]:
     """The addresses of the weights that embed token ids; not those of positions and the like."""
+    several = list(model.modules()) if modules is None else modules
+    facts = facts or ModelFacts({})
+    owners = facts.once("embedding owners", lambda: [at for at, one in enumerate(several) if _has_embeddings(one)])
     embeddings = []
-    for module in model.modules() if modules is None else modules:
-        if hasattr(type(module), "get_input_embeddings") or "get_input_embeddings" in vars(module):
-            try:
-                embeddings.append(module.get_input_embeddings().weight)  # type: ignore[operator]
-            except (AttributeError, NotImplementedError, TypeError):
-                continue
+    for at in owners:
+        try:
+            embeddings.append(several[at].get_input_embeddings().weight)  # type: ignore[operator]
+        except (AttributeError, NotImplementedError, TypeError):
+            continue
     tables = [weight for weight in embeddings if isinstance(weight, Tensor)]
     if not tables:
         named = model.named_parameters(remove_duplicate=False)
         tables = [weight for name, weight in named if weight.dim() == 2 and not _OTHER_TABLES.search(name)]
     return {weight.data_ptr() for weight in tables if is_readable(weight)}
+
+
+def _has_embeddings(module: nn.Module) -> bool:
+    return hasattr(type(module), "get_input_embeddings") or "get_input_embeddings" in vars(module)
 
 
 @dataclass(slots=True, eq=False)

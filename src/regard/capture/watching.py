@@ -160,10 +160,11 @@ class Watcher:
     ) -> None:
         _check(model, see)
         self.trace = WatchedTrace()
-        self.see = See() if see is None else see
+        self.see = DEFAULT if see is None else see
         self.names = ModuleNames(model)
-        self.chosen = ChosenLayers(layers, list(self.names))
-        chosen = [place.module for place in self.names.places if place.name in self.chosen]
+        _check_weights(self.names)
+        self.chosen = ChosenLayers.of(layers, self.names)
+        facts, chosen = self.names.facts, self._chosen_modules
         self.budget = Budget(budget, self.see, chosen)
         self.masks = MaskRecognizer(keep=self.see.qk)
         self.layouts = Layouts()
@@ -171,14 +172,15 @@ class Watcher:
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
         self.images = ImageTracker(model, self.names, images, tokenizer)
-        modules = [place.module for place in self.names.places]
         self.trace.split = split_of(model, chosen)
-        self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), modules)
+        self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), self.names)
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None
         self.history = DecodeHistory()
-        self.sparse = SparseTracker(sparse_places(self.names.places), self.receive, self._refuse)
-        self.has_refused = any(refusal_of(place.module) for place in self.names.places)
+        has_sparse = facts.once("sparse", lambda: bool(sparse_places(self.names.places)))
+        sparse = sparse_places(self.names.places) if has_sparse else {}
+        self.sparse = SparseTracker(sparse, self.receive, self._refuse)
+        self.has_refused = facts.once("refused", lambda: any(map(refusal_of, self.names.all)))
         self._refused: dict[str, str] = {}
         """Modules whose softmaxes are not weights of queries by keys, and why."""
         self.row_sums = RowSums()
@@ -196,6 +198,9 @@ class Watcher:
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
         self.repeated = RepeatedCalls(self)
+
+    def _chosen_modules(self) -> list[nn.Module]:
+        return [place.module for place in self.names.places if place.name in self.chosen]
 
     def running_module(self, likely: bool) -> str | None:
         """The chosen module that computes a softmax, if that may be attention: by its class, or if `likely`."""
@@ -446,11 +451,16 @@ def _check(model: Any, see: Any) -> None:
         raise ArgumentError("watch-see", found=type(see).__name__)
     if see is not None and see.differentiable:
         raise ArgumentError("watch-differentiable")
-    first = next(model.named_parameters(), None)
+
+
+def _check_weights(names: ModuleNames) -> None:
+    """Raise an error for a model without data."""
+    if any(not weight.is_meta for weight in names.weights):
+        return
+    first = next(names.model.named_parameters(), None)
     # Offloaded weights are on the meta device until accelerate's hooks load them.
-    if (
-        first is not None
-        and all(weight.is_meta for weight in model.parameters())
-        and not any(hasattr(m, "_hf_hook") for m in model.modules())
-    ):
+    if first is not None and not any(hasattr(module, "_hf_hook") for module in names.all):
         raise ArgumentError("watch-meta", name=first[0])
+
+
+DEFAULT = See()

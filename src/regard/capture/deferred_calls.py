@@ -1,0 +1,173 @@
+"""Calls of a watched model whose statistics are computed later, many as one: `DeferredCalls`.
+
+For a short text on a GPU the computation takes less time than its preparation in Python, which the model has to wait
+for. So a call only leaves a copy of its q and k, and its LSE. Calls of the same shape are computed as one batch when
+the Trace is read, when the watch ends, or when the copies exceed a limit. A copy is one operator, and no later write of
+the model can change it.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.capture.captured import CapturedCall
+from regard.capture.operators import CAUSAL, CAUSAL_FROM_FIRST
+from regard.dispatch.observation import observe_attention
+from regard.records import Record, See, Top
+from regard.statistics_table import STATISTICS
+
+DEVICES = ("cuda",)
+"""Where calls are deferred: a CPU computes while Python waits, so there nothing is gained."""
+
+MAX_CALL, MAX_KEPT = 2**26, 2**28
+"""The largest number of bytes of q and k, of one call that is deferred and of all calls that wait."""
+
+
+class _Batch(NamedTuple):
+    """What calls must have in common to be computed together."""
+
+    q: torch.Size
+    k: torch.Size
+    dtype: torch.dtype
+    device: torch.device
+    scale: float
+    mask: int
+    lse: torch.dtype | None
+    see: int
+
+
+class CallBatch:
+    """Calls that are computed together: q and k of each are copied to a slot of a buffer, B (H + G) T E.
+
+    count   the number of calls that are expected
+    """
+
+    def __init__(self, captured: CapturedCall, see: See, count: int) -> None:
+        q, k = captured.q, captured.k
+        self._call, self.see = captured._replace(q=q[..., :0], k=k[..., :0], v=k[..., :0], lse=None), see
+        self._shape = (q.shape[0], q.shape[1] + k.shape[1], *q.shape[2:])
+        self.bytes = q.nbytes + k.nbytes
+        """Of one call."""
+        self._count = count
+        self._buffers: list[Tensor] = []
+        self._free: list[Tensor] = []
+        self._slots: list[Tensor] = []
+        self._lse: list[Tensor] = []
+        self.positions: list[int] = []
+        """Those of the records in the Trace."""
+        self.is_open = True
+        """Whether more calls may be added."""
+
+    def add(self, q: Tensor, k: Tensor, lse: Tensor | None, position: int) -> None:
+        """Keep what the record at `position` needs."""
+        # Tensors of inference mode cannot be written outside of it.
+        if not self._free or self._free[-1].is_inference() != torch.is_inference_mode_enabled():
+            self._allocate(q)
+        slot = self._free.pop()
+        torch.cat((q, k), 1, out=slot)
+        self._slots.append(slot)
+        self.positions.append(position)
+        if lse is not None:
+            self._lse.append(lse)
+
+    def _allocate(self, like: Tensor) -> None:
+        used = len(self._slots)
+        count = min(max(self._count - used, used, 1), max(1, MAX_KEPT // self.bytes - used))
+        buffer = like.new_empty((count, *self._shape))
+        self._buffers.append(buffer)
+        self._free = [*buffer.unbind()][::-1]
+
+    def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The missing fields of the records, by position: the calls are computed as the samples of one."""
+        self.is_open = False
+        (B, H), n = self._call.q.shape[:2], len(self._slots)
+        qk = self._buffers[0][:n].flatten(0, 1) if len(self._buffers) == 1 else torch.cat(self._slots)
+        lse = None if not self._lse else self._lse[0] if n == 1 else torch.cat(self._lse)
+        q, k = qk[:, :H], qk[:, H:]
+        record = observe_attention(q, k, k, lse=lse, mask=self._call.mask, scale=self._call.scale, see=self.see)
+        fields = _fields(record)
+        if n == 1:
+            yield self.positions[0], fields
+            return
+        parts: dict[str, Any] = {}
+        for name, value in fields.items():
+            if value is not None:
+                parts[name] = list(zip(*(x.split(B) for x in value), strict=True)) if name == "top" else value.split(B)
+        for at, position in enumerate(self.positions):
+            found = {name: each[at] for name, each in parts.items()}
+            if "top" in found:
+                found["top"] = Top(*found["top"])
+            yield position, found
+
+
+class DeferredCalls:
+    """The deferred calls of a Trace."""
+
+    def __init__(self) -> None:
+        self._batches: dict[_Batch, CallBatch] = {}
+        self._bytes = self._count = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def __len__(self) -> int:
+        """The number of calls that were deferred so far, also those that are computed."""
+        return self._count
+
+    def defer(self, captured: CapturedCall, see: See, position: int, count: int = 1) -> CallBatch | None:
+        """Keep what the record at `position` needs. Returns None if it should be computed at once.
+
+        count   the number of such calls that are expected
+        """
+        q, k, mask, lse = captured.q, captured.k, captured.mask, captured.lse
+        if q.device.type not in DEVICES or captured.output is not None or see.qk or see.values:
+            return None
+        is_known = mask is None or mask is CAUSAL or mask is CAUSAL_FROM_FIRST
+        if not is_known or captured.bias is not None or captured.softcap is not None:
+            return None
+        B, H, T, E = q.shape
+        same = k.shape[0] == B and k.shape[2] == T and k.shape[3] == E and k.dtype == q.dtype
+        if not (same and B and H and T) or q.nbytes + k.nbytes > MAX_CALL:
+            return None
+        sums = None if lse is None else lse.dtype
+        key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
+        batch = self._batches.get(key)
+        if batch is None:  # with the request itself, so that its id is not reused
+            batch = self._batches[key] = CallBatch(captured, see, count)
+        self.add(batch, captured.q, captured.k, lse, position)
+        return batch
+
+    def add(self, batch: CallBatch, q: Tensor, k: Tensor, lse: Tensor | None, position: int) -> None:
+        """Add one more call to a batch."""
+        batch.add(q, k, lse, position)
+        self._bytes += batch.bytes
+        self._count += 1
+
+    @property
+    def are_many(self) -> bool:
+        """Whether what is kept exceeds the limit, so that it should be computed."""
+        return self._bytes > MAX_KEPT
+
+    def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Compute all deferred calls: the missing fields of the records, by position."""
+        while self._batches:
+            key = next(iter(self._batches))
+            yield from self._batches[key].compute()
+            del self._batches[key]  # only now: `positions` names those that could not be computed
+        self._bytes = 0
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions of the records that wait."""
+        return sorted(position for batch in self._batches.values() for position in batch.positions)
+
+    def drop(self) -> None:
+        """Leave the deferred calls without statistics."""
+        self._batches.clear()
+        self._bytes = 0
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    return {one.name: getattr(record, one.name) for one in STATISTICS if one.computed}

@@ -1,0 +1,163 @@
+"""Deferred calls: the same records as if each call had been computed at once."""
+
+import gc
+import weakref
+from dataclasses import fields
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from narrowing import present
+from torch import Tensor, nn
+
+import regard
+from regard import See, Trace
+from regard.capture import deferred_calls
+from regard.capture.watching import Watcher
+from regard.dispatch import observation
+from regard.records import Record
+
+EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True)
+
+
+class Layer(nn.Module):
+    """Attention whose q and k lie in one workspace, which it overwrites afterwards."""
+
+    def __init__(self, groups: int, is_causal: bool) -> None:
+        super().__init__()
+        self.is_causal, self.groups, self.qkv = is_causal, groups, nn.Linear(16, 16 + 8 * groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (-1, 4)).transpose(1, 2).split([4, self.groups, self.groups], 1)
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal, enable_gqa=self.groups < 4)
+        for one in (q, k):
+            one.detach().zero_()
+        return x + out.transpose(1, 2).flatten(2)
+
+
+def model() -> nn.Sequential:
+    torch.manual_seed(0)
+    shapes = ((4, True), (4, True), (2, True), (4, False), (4, True))
+    return nn.Sequential(*(Layer(groups, is_causal) for groups, is_causal in shapes))
+
+
+def watched(see: See, x: Tensor) -> Trace:
+    net = model()
+    with torch.no_grad(), regard.watch(net, see=see) as trace:
+        net(x)
+        net(x[:, :7])
+    return trace
+
+
+X = torch.randn(2, 11, 16, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def deferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred_calls, "DEVICES", ("cpu",))
+
+
+@pytest.mark.parametrize("see", [EVERYTHING, See(), See(map=None), See(map=5, lse=False, sink=False)], ids=str)
+@pytest.mark.parametrize("limit", [2**28, 3000, 1])
+def test_deferred_calls_equal_immediate_ones(see: See, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = watched(see, X)
+    monkeypatch.setattr(deferred_calls, "DEVICES", ("cpu",))
+    monkeypatch.setattr(deferred_calls, "MAX_KEPT", limit)
+    found = watched(see, X)
+    assert found.names == wanted.names
+    for one, other in zip(found, wanted, strict=True):
+        for field in fields(Record):
+            have, want = getattr(one, field.name), getattr(other, field.name)
+            if isinstance(want, Tensor):
+                torch.testing.assert_close(have, want, rtol=1e-5, atol=1e-6, msg=f"{one.name}.{field.name}")
+            elif field.name == "top" and want is not None:
+                torch.testing.assert_close(have.weights, want.weights, rtol=1e-5, atol=1e-6)
+                assert torch.equal(have.indices, want.indices)
+            elif field.name != "exact":
+                assert have == want, field.name
+
+
+@pytest.mark.usefixtures("deferred")
+def test_layers_of_one_shape_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    original = observation.observe_attention
+
+    def counting(q: Tensor, *args: Any, **more: Any) -> Record:
+        sizes.append(tuple(q.shape))
+        return original(q, *args, **more)
+
+    monkeypatch.setattr(deferred_calls, "observe_attention", counting)
+    watched(See(), X)
+    # two forwards: three layers alike, one with fewer heads of keys, one that is not causal
+    assert sorted(sizes) == sorted([(6, 4, T, 4) for T in (11, 7)] + [(2, 4, T, 4) for T in (11, 7)] * 2)
+
+
+@pytest.mark.usefixtures("deferred")
+def test_reading_the_trace_computes() -> None:
+    net = model()
+    with torch.no_grad(), regard.watch(net) as trace:
+        net(X)
+        assert trace.calls  # type: ignore[attr-defined]
+        assert present(trace[0].map).shape == (2, 4, 11, 11)
+        assert not trace.calls  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("deferred")
+def test_calls_that_repeat_another_are_recorded_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[str] = []
+    original = Watcher._add
+
+    def add(self: Watcher, call: Any, place: Any) -> None:
+        added.append(place.name)
+        original(self, call, place)
+
+    monkeypatch.setattr(Watcher, "_add", add)
+    net = model()
+    with torch.no_grad(), regard.watch(net) as trace:
+        net(X)
+    assert trace.names == ["0", "1", "2", "3", "4"]
+    assert added == ["0", "2", "3", "4"]  # the others differ from the call before
+    added.clear()
+    with torch.no_grad(), regard.watch(net, layers=[1]) as trace:
+        net(X)
+        net(X)
+    assert trace.names == ["1", "1#1"]
+    wanted = watched(See(), X)
+    assert torch.equal(present(trace[1].map), present(trace[0].map))
+    torch.testing.assert_close(trace[0].map, wanted["1"].map)
+
+
+@pytest.mark.usefixtures("deferred")
+def test_in_inference_mode() -> None:
+    net, wanted = model(), watched(EVERYTHING, X)
+    with torch.inference_mode(), regard.watch(net, see=EVERYTHING) as trace:
+        net(X)
+    for one, other in zip(trace, wanted, strict=False):
+        torch.testing.assert_close(one.map, other.map, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("deferred")
+def test_our_own_error_becomes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*anything: Any, **more: Any) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr(deferred_calls, "observe_attention", fail)
+    net = model()
+    with torch.no_grad(), pytest.warns(UserWarning, match=r"0, 1, 2.*a mistake of ours"), regard.watch(net):
+        found = net(X)
+    assert torch.equal(found, model()(X))
+
+
+@pytest.mark.usefixtures("deferred")
+def test_records_are_released_with_the_trace() -> None:
+    """Without waiting for the garbage collector: on a GPU they may be large."""
+    gc.collect()
+    gc.disable()
+    try:
+        trace = watched(See(), X)
+        held = weakref.ref(present(trace[0].map))
+        del trace
+        assert held() is None
+    finally:
+        gc.enable()

@@ -1,0 +1,70 @@
+"""Facts of a model are kept while it lives, and found out again when its modules change."""
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import pytest
+from torch import nn
+
+import regard
+from regard.capture.model_facts import MAX_VISITS, facts_of
+from regard.capture.module_names import ModuleNames
+
+
+def model() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+
+
+def test_facts_are_kept() -> None:
+    one = model()
+    first, modules = facts_of(one)
+    assert facts_of(one)[0] is first
+    assert first.names == {id(module): name for name, module in one.named_modules()}
+    assert {*modules} == {*one.modules()}
+
+
+def renamed(one: nn.Sequential) -> None:
+    one._modules = {("x" if name == "0" else name): part for name, part in one._modules.items()}
+
+
+CHANGES: dict[str, Callable[[nn.Sequential], object]] = {
+    "added": lambda one: one.append(nn.ReLU()),
+    "removed": lambda one: one.pop(0),
+    "replaced": lambda one: one[1].__setitem__(0, nn.GELU()),  # type: ignore[operator]
+    "to None": lambda one: setattr(one, "0", None),
+    "renamed": renamed,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_noticed(change: str) -> None:
+    one = model()
+    first, _ = facts_of(one)
+    CHANGES[change](one)
+    now, modules = facts_of(one)
+    assert now is not first
+    assert now.names == {id(module): name for name, module in one.named_modules()}
+    assert {*modules} == {*one.modules()}
+    assert [place.name for place in ModuleNames(one).places] == [name for name, _ in one.named_modules()]
+
+
+def test_facts_do_not_keep_a_model_alive() -> None:
+    one = model()
+    vars(one[1])["parent"] = (one,)  # hidden from its modules
+    regard.watch(one)
+    ghost = weakref.ref(one)
+    del one
+    gc.collect()
+    assert ghost() is None
+
+
+def test_shared_modules_and_modules_that_contain_each_other() -> None:
+    shared = nn.Linear(2, 2)
+    one = nn.Sequential(shared, nn.Sequential(shared))
+    assert list(ModuleNames(one)) == ["", "0", "1"]
+    one[1].add_module("1", one)
+    facts, modules = facts_of(one)
+    assert sorted(facts.names.values()) == ["", "0", "1"]
+    assert len(modules) < MAX_VISITS
+    assert {*modules} == {*one.modules()}

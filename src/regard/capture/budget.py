@@ -7,7 +7,7 @@ stay.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -39,14 +39,14 @@ FourSizes = tuple[int, int, int, int]
 
 
 class Budget:
-    """The budget of one watch. `modules` returns those that may compute attention."""
+    """The budget of one watch. `types` counts, by class, the modules that may compute attention."""
 
-    def __init__(self, budget: Any, see: See, modules: Callable[[], Iterable[nn.Module]] = list) -> None:
+    def __init__(self, budget: Any, see: See, types: Callable[[], Counter[type]] = Counter) -> None:
         self._budget = None if budget is None else in_bytes(budget)
         self._decimal = isinstance(budget, str) and "i" not in budget.lower()
         self._left = self._budget or 0
         self._see = see
-        self._modules = modules
+        self._types = types
         self._calls: Counter[type] = Counter()
         self._coarsest = see.map or 0
         self._wanted = 0
@@ -54,7 +54,7 @@ class Budget:
 
     @cached_property
     def _per_type(self) -> Counter[type]:
-        return Counter(type(module) for module in self._modules())
+        return self._types()
 
     def fit(self, captured: CapturedCall | CapturedWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
         """What to keep of this call; TooLargeError if not even one number per query fits."""
@@ -67,7 +67,7 @@ class Budget:
         if self._budget is None:  # a Record is on the same device as its source
             self._ask(captured.q if isinstance(captured, CapturedCall) else captured.weights)
         assert self._budget is not None
-        modules_of_type = max(1, self._per_type[type(module)])
+        modules_of_type = self.modules_like(module)
         share = self._left // (modules_of_type - self._calls[type(module)] % modules_of_type)
         self._calls[type(module)] += 1
         self._wanted += need
@@ -86,6 +86,17 @@ class Budget:
             budget=self._format(self._budget),
             need=self._format(modules_of_type * need),
         )
+
+    def reserve_again(self, need: int) -> bool:
+        """Count a Record of this many bytes, like one that was just counted; False if `fit` must decide."""
+        if self._budget is not None or self._wanted + need > UNASKED:
+            return False
+        self._wanted += need
+        return True
+
+    def modules_like(self, module: nn.Module) -> int:
+        """The number of modules of the same type that may compute attention."""
+        return max(1, self._per_type[type(module)])
 
     def _ask(self, beside: Tensor | None) -> None:
         self._budget = self._left = in_bytes(None, beside)

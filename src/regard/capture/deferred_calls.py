@@ -6,7 +6,7 @@ the Trace is read, when the watch ends, or when the copies exceed a limit. A cop
 the model can change it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -116,10 +116,10 @@ class DeferredCalls:
         """The number of calls that were deferred so far, also those that are computed."""
         return self._count
 
-    def defer(self, captured: CapturedCall, see: See, position: int, count: int = 1) -> CallBatch | None:
+    def defer(self, captured: CapturedCall, see: See, position: int, count: Callable[[], int]) -> CallBatch | None:
         """Keep what the record at `position` needs. Returns None if it should be computed at once.
 
-        count   the number of such calls that are expected
+        count   returns the number of such calls that are expected
         """
         q, k, mask, lse = captured.q, captured.k, captured.mask, captured.lse
         if q.device.type not in DEVICES or captured.output is not None or see.qk or see.values:
@@ -135,7 +135,7 @@ class DeferredCalls:
         key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
         batch = self._batches.get(key)
         if batch is None:  # with the request itself, so that its id is not reused
-            batch = self._batches[key] = CallBatch(captured, see, count)
+            batch = self._batches[key] = CallBatch(captured, see, count())
         self.add(batch, captured.q, captured.k, lse, position)
         return batch
 

@@ -16,32 +16,42 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.captured import CapturedCall, CapturedWeights, why_unobservable
+from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
 from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_unheard_operators
 from regard.capture.module_names import Place
 from regard.capture.operators import READERS, is_plain_causal, lse_of, named
 from regard.capture.torch_internals import LISTENING, dispatch_mode_count, is_any_autocast_enabled
-from regard.records import Record, See
+from regard.records import Record
 
 if TYPE_CHECKING:
     from regard.capture.watching import Watcher
 
 
 class Model(NamedTuple):
-    """A call that others may repeat; without record and request if its module is not chosen."""
+    """A call that others may repeat; without record, batch and bytes if its module is not chosen.
+
+    bytes   what the budget counts for its record
+    """
 
     call: CapturedCall
     sizes: tuple[int, int, int, int]
     module: type[nn.Module]
     forward: int
     record: Record | None = None
-    see: See | None = None
+    batch: CallBatch | None = None
+    bytes: int = 0
 
 
-class _Operator(NamedTuple):
-    """The operator of that call, and its options."""
+class _Pattern(NamedTuple):
+    """What a call must have in common with the one before, beside its module."""
 
     func: Any
+    forward: int
+    q: torch.Size
+    k: torch.Size
+    dtype: torch.dtype
+    device: torch.device
     options: tuple[Any, ...]
     keywords: dict[str, Any]
 
@@ -51,7 +61,9 @@ class RepeatedCalls:
 
     def __init__(self, watcher: "Watcher") -> None:
         self._watcher = watcher
-        self._operator: _Operator | None = None
+        self._pattern: _Pattern | None = None
+        self._places: dict[int, Place | None] = {}
+        """The modules whose calls may repeat another, by id; None for those that must be looked at."""
         self.model: Model | None = None
 
     def set_model(self, place: Place, model: Model) -> None:
@@ -62,41 +74,51 @@ class RepeatedCalls:
 
     def note(self, func: Any, args: Any, kwargs: Any) -> None:
         """Note the operator of the call that was just recorded."""
-        several = (*args[3:], *kwargs.values())
-        is_plain = self.model is not None and not any(isinstance(x, torch.Tensor) for x in several)
-        self._operator = _Operator(func, args[3:], kwargs) if is_plain else None
+        self._pattern = None
+        options = args[3:]
+        if self.model is not None and not any(isinstance(x, Tensor) for x in (*options, *kwargs.values())):
+            q, k = args[0], args[1]
+            self._pattern = _Pattern(func, self.model.forward, q.shape, k.shape, q.dtype, q.device, options, kwargs)
 
     def repeat(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
         """Record a call if it repeats the one before. Returns False if it must be looked at."""
-        operator, model, watcher = self._operator, self.model, self._watcher
-        if operator is None or model is None or func is not operator.func or model.forward != watcher.texts.forwards:
+        pattern, model, watcher = self._pattern, self.model, self._watcher
+        if pattern is None or model is None or func is not pattern.func or pattern.forward != watcher.texts.forwards:
             return False
-        q, k, like = args[0], args[1], model.call
-        if args[3:] != operator.options or kwargs != operator.keywords or q.shape != like.q.shape:
+        q, k = args[0], args[1]
+        if q.shape != pattern.q or k.shape != pattern.k or q.dtype is not pattern.dtype or q.device != pattern.device:
             return False
-        if k.shape != like.k.shape or q.dtype != like.q.dtype or q.device != like.q.device or _is_unusual():
+        if args[3:] != pattern.options or kwargs != pattern.keywords or _is_unusual():
             return False
-        place = watcher.names.innermost()
+        place = self._place(model)
         if place is None or type(place.module) is not model.module:
-            return False
-        return self._record(place, model, like._replace(q=q, k=k, v=args[2], lse=lse_of(result[1], q.shape[2])))
-
-    def _record(self, place: Place, model: Model, call: CapturedCall) -> bool:
-        watcher = self._watcher
-        if watcher.kinds.of(place, call, model.sizes) != "decoder" or watcher.order.contains_attention(place):
-            return False
-        if not watcher.texts.has_leader("decoder", besides=place.name):
             return False
         if place.name not in watcher.chosen:
             watcher.note_other(place)
             return True
-        if model.record is None:
+        if model.record is None or model.batch is None or not watcher.budget.reserve_again(model.bytes):
             return False
-        see = watcher.budget.fit(call, place.name, place.module, model.sizes)
-        if see is not model.see or not watcher.trace.defer_call(call, see):
+        if not watcher.trace.repeat_call(model.batch, q, k, lse_of(result[1], pattern.q[2])):
             return False
         watcher.trace.append(model.record.changed(name=place.name))
         return True
+
+    def _place(self, model: Model) -> Place | None:
+        """The running module, if its calls may repeat another's."""
+        place = self._watcher.names.innermost()
+        if place is None:
+            return None
+        at = id(place.module)
+        if at not in self._places:
+            self._places[at] = place if self._may_repeat(place, model) else None
+        return self._places[at]
+
+    def _may_repeat(self, place: Place, model: Model) -> bool:
+        watcher = self._watcher
+        is_decoder = watcher.kinds.of(place, model.call, model.sizes) == "decoder"
+        if not is_decoder or not place.name or watcher.order.contains_attention(place):
+            return False
+        return watcher.texts.has_leader("decoder", besides=place.name)
 
 
 def _is_unusual() -> bool:

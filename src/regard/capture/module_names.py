@@ -81,7 +81,8 @@ class ModuleNames:
     @property
     def devices(self) -> set[str]:
         """The types of device that the model may compute on: those of its parameters, and a GPU if there is one."""
-        found = {device.type for device in {weight.device for weight in self.weights}} or {"cpu"}
+        several = {w.device for module in self.all for w in module._parameters.values() if w is not None}
+        found = {device.type for device in several} or {"cpu"}
         return found | {"cuda"} if _has_gpu() else found
 
     def ancestors(self, name: str) -> list[nn.Module]:
@@ -110,9 +111,7 @@ class ModuleNames:
 
     def innermost(self) -> Place | None:
         """The running module; None if it is not part of the model."""
-        for place in self.running():
-            return place
-        return None
+        return next(self.running(), None)
 
 
 @cache
@@ -336,6 +335,7 @@ class ChosenLayers:
         self._names = None if layers is None else frozenset(_chosen(layers, [name for name in names if name]))
         self._known: dict[str, bool] = {}
         """Whether a module is chosen: asked for every call."""
+        self._types: Counter[type] | None = None
 
     @classmethod
     def of(cls, layers: Any, names: ModuleNames) -> "ChosenLayers":
@@ -343,8 +343,14 @@ class ChosenLayers:
         several = layers if isinstance(layers, list | tuple) else [layers]
         if not all(isinstance(item, str | int | None) for item in several):
             return cls(layers, list(names))
-        key = "chosen", layers is several, *((type(item), item) for item in several)
-        return names.facts.once(key, lambda: cls(layers, list(names)))
+        key = layers is several, *((type(item), item) for item in several)
+        return names.facts.once(("chosen", key), lambda: cls(layers, list(names)))
+
+    def types(self, names: ModuleNames) -> Counter[type]:
+        """The number of chosen modules by class; `names` as before."""
+        if self._types is None:
+            self._types = Counter(type(place.module) for place in names.places if place.name in self)
+        return self._types
 
     def __bool__(self) -> bool:
         return self._names is None or bool(self._names)

@@ -146,6 +146,8 @@ def lse_of(found: Any, T: int) -> Tensor | None:
     """The LSE, B H T. Some kernels return padded rows, or one more axis; or none, without gradients."""
     if not isinstance(found, Tensor):
         return None
+    if found.dim() == 3 and found.shape[-1] == T:
+        return found
     found = found.squeeze(-1) if found.dim() == 4 and found.shape[-1] == 1 else found
     return found[..., :T] if found.dim() == 3 and found.shape[-1] >= T else None
 

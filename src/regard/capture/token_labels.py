@@ -114,9 +114,11 @@ def token_tables(
     """The addresses of the weights that embed token ids; not those of positions and the like."""
     several = list(model.modules()) if modules is None else modules
     facts = facts or ModelFacts({})
-    owners = facts.once("embedding owners", lambda: [at for at, one in enumerate(several) if _has_embeddings(one)])
+    by_class = facts.once("embedding owners", lambda: [at for at, one in enumerate(several) if _has_embeddings(one)])
+    # The user may have added the method since, as our warning says.
+    by_attribute = [at for at, one in enumerate(several) if "get_input_embeddings" in one.__dict__]
     embeddings = []
-    for at in owners:
+    for at in {*by_class, *by_attribute}:
         try:
             embeddings.append(several[at].get_input_embeddings().weight)  # type: ignore[operator]
         except (AttributeError, NotImplementedError, TypeError):
@@ -129,7 +131,7 @@ def token_tables(
 
 
 def _has_embeddings(module: nn.Module) -> bool:
-    return hasattr(type(module), "get_input_embeddings") or "get_input_embeddings" in vars(module)
+    return hasattr(type(module), "get_input_embeddings")
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ itself, because the model's weights evict everything else from the processor's c
 `deferred_calls`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -178,10 +178,10 @@ class WatchedTrace(Trace):
         """Fill in missing fields of a record."""
         self._made[at] = self._made[at].changed(**fields)
 
-    def defer_call(self, captured: CapturedCall, see: See, count: int = 1) -> CallBatch | None:
+    def defer_call(self, captured: CapturedCall, see: See, count: Callable[[], int]) -> CallBatch | None:
         """Defer the call of the record that is appended next. Returns None if it should be computed at once.
 
-        count   the number of such calls that are expected
+        count   returns the number of such calls that are expected
         """
         self._compute_many()
         return self.calls.defer(captured, see, len(self._made), count)

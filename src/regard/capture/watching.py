@@ -16,6 +16,7 @@ from regard.capture.attention_kinds import Kinds
 from regard.capture.budget import Budget, FourSizes
 from regard.capture.call_masks import MaskRecognizer, PaddingTracker, PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.gathering import split_of
 from regard.capture.image_tracking import ImageTracker
@@ -48,6 +49,7 @@ from regard.errors import ArgumentError, RegardError
 from regard.masks.padding import Padding
 from regard.messages import Listed, say
 from regard.records import DecodeStep, Kind, Record, See
+from regard.statistics_table import bytes_of
 from regard.trace import Trace
 
 
@@ -164,15 +166,15 @@ class Watcher:
         self.names = ModuleNames(model)
         _check_weights(self.names)
         self.chosen = ChosenLayers.of(layers, self.names)
-        facts, chosen = self.names.facts, self._chosen_modules
-        self.budget = Budget(budget, self.see, chosen)
+        facts = self.names.facts
+        self.budget = Budget(budget, self.see, lambda: self.chosen.types(self.names))
         self.masks = MaskRecognizer(keep=self.see.qk)
         self.layouts = Layouts()
         self.order = CompiledOrder(self.names)
         self.kinds = Kinds(self.names)
         self._speller = TokenSpeller(tokenizer)
         self.images = ImageTracker(model, self.names, images, tokenizer)
-        self.trace.split = split_of(model, chosen)
+        self.trace.split = split_of(model, self._chosen_modules)
         self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), self.names)
         self.paddings = PaddingTracker()
         self.trace.spell = self._speller.tokens if self._speller.available else None
@@ -197,6 +199,8 @@ class Watcher:
         """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
+        self._batch: CallBatch | None = None
+        """Where the last call waits; None if it was computed at once."""
         self.repeated = RepeatedCalls(self)
 
     def _chosen_modules(self) -> list[nn.Module]:
@@ -290,7 +294,7 @@ class Watcher:
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
-        waiting = len(self.trace.calls)
+        self._batch = None
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
             fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
@@ -305,8 +309,8 @@ class Watcher:
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
         record = record.changed(**fields)
-        if alike is not None and len(self.trace.calls) > waiting:
-            self.repeated.set_model(place, alike._replace(record=record, see=see))
+        if alike is not None and self._batch is not None and see is self.see:
+            self.repeated.set_model(place, alike._replace(record=record, batch=self._batch, bytes=bytes_of(see, sizes)))
         self.trace.append(record)
 
     def note_other(self, place: Place) -> None:
@@ -344,8 +348,10 @@ class Watcher:
             return record_of_call(captured, place.module, see, padding)
         if continues or (kind != "encoder" and is_generating):
             return self._generated(captured, place, kind, step, see, padding)
-        if padding is None and isinstance(captured, CapturedCall) and self.trace.defer_call(captured, see):
-            return Record(shape=sizes)
+        if padding is None and isinstance(captured, CapturedCall):
+            self._batch = self.trace.defer_call(captured, see, lambda: self.budget.modules_like(place.module))
+            if self._batch is not None:
+                return Record(shape=sizes)
         return record_of_call(captured, place.module, see, padding)
 
     def _generated(

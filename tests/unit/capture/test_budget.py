@@ -1,5 +1,6 @@
 """The budget: what fits is kept, what does not fit is reported, and a budget that is too small raises."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -131,9 +132,9 @@ def test_outputs_are_counted_and_left_out_after_q_and_k() -> None:
 
 def test_every_layer_gets_the_same_share() -> None:
     one = held(record_of_call(captured(), Layer(), See(qk=True)))
-    limit = Budget(3 * one, See(qk=True), lambda: [Layer() for _ in range(4)])
+    limit = Budget(3 * one, See(qk=True), lambda: Counter({Layer: 4}))
     assert [fitted(limit).qk for _ in range(4)] == [False] * 4
-    limit = Budget(4 * one, See(qk=True), lambda: [Layer() for _ in range(4)])
+    limit = Budget(4 * one, See(qk=True), lambda: Counter({Layer: 4}))
     assert [fitted(limit).qk for _ in range(4)] == [True] * 4
 
 

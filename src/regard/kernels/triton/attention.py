@@ -156,7 +156,7 @@ def statistics_from_lse(
 
     At most two passes in Triton: one whose programs own keys, for map, received attention, distances and the sink; one
     whose programs own queries, for top keys, entropy and the largest score. On Hopper, map, received attention and top
-    keys have one pass each.
+    keys have one pass each. A map with one weight in each bin is written as it is, where no other sum is needed.
 
     threshold  see `query_statistics`
     sums       the sums of the map, without padding, if known: they become its means in place
@@ -168,6 +168,8 @@ def statistics_from_lse(
     lse = without_rows(lse, is_text, -torch.inf)  # so that padding has no weight
     bands, bins = bands_of(call.bound), Bins.of(T, S, see)
     pieces = KeySums(sums, None, None)
+    if bins is not None and sums is None and bins.height == bins.width == 1 and not (see.received or see.distance):
+        sums = rectangle(call, lse, slice(0, T), slice(0, S))
     if (bins is not None and sums is None) or see.received or see.distance:
         offsets = None if padding is None else padding.offsets(T, S)
         request: dict[str, Any] = {"received": see.received, "distance": see.distance, "offsets": offsets}

@@ -60,7 +60,7 @@ def rectangle(
     if isinstance(rows, slice):
         rows = torch.arange(rows.start, max(rows.start, rows.stop), device=q.device)
     height, width = len(rows), max(0, cols.stop - cols.start)
-    weights = lse.new_zeros(B, H, height, width)
+    weights = lse.new_empty(B, H, height, width)
     if weights.numel():
         blocks = blocks or blocks_for(q.dtype, E, height, width)
         args, limits = SecondPassArguments.of(call, lse), Limits.of(bands_of(call.bound), blocks.rows)

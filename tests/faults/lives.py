@@ -5,6 +5,7 @@ killed. A child calls `regard.cli.main` with its own arguments, environment, lim
 file. `ForkServer` is the client side, used by the tests.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -76,13 +77,13 @@ class Child(NamedTuple):
 
 
 class ForkServer:
-    """The client of the fork server."""
+    """The client of the fork server. `modules` are imported once, before the forks."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *modules: str) -> None:
         self.folder, self.count = folder, 0
         env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUTF8": "1", "PYTHONWARNINGS": "default"}
         self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+            [sys.executable, __file__, *modules], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
 
     def request(self, **values: Any) -> Any:
@@ -114,8 +115,8 @@ class ForkServer:
 
 
 @contextmanager
-def fork_server(folder: Path) -> Iterator[ForkServer]:
-    server = ForkServer(folder)
+def fork_server(folder: Path, *modules: str) -> Iterator[ForkServer]:
+    server = ForkServer(folder, *modules)
     try:
         yield server
     finally:
@@ -140,6 +141,8 @@ def serve() -> None:
     from regard.training import journal
 
     journal.SECONDS = 0.0  # speed is not tested here
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     for line in sys.stdin:
         request = json.loads(line)
         answer = _fork_child(request) if request["do"] == "start" else _wait(request["pid"], request["seconds"])

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,6 +28,9 @@ from regard.training.metrics import MetricsFile
 
 pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`
 
+DIVIDED = ("--set", "training.shard=true")
+IMPORTS = ("torch.distributed.fsdp", "regard.training.sharded_store")
+"""What a divided run imports."""
 KILLS = int(os.environ.get("REGARD_FAULTS_RANK_KILLS", "3"))
 LOST = "the same command again"
 
@@ -38,26 +41,32 @@ class Setup(NamedTuple):
     folder: Path
     server: ForkServer
 
-    def start(self, out: Path, world: int = 2, *more: str, **options: object) -> list[Child]:
-        """Start `world` processes."""
+    def start(
+        self, out: Path, world: int = 2, *more: str, ranks: Mapping[int, Mapping[str, object]] = {}, **options: object
+    ) -> list[Child]:
+        """Start `world` processes. Options are those of `ForkServer.start`; `ranks` has those of single processes."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         there = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{port}", "WORLD_SIZE": f"{world}"}
         arguments: tuple[str | Path, ...] = ("train", self.folder / "tiny.toml", "--out", out, *more)
         return [
-            self.server.start(*arguments, env=there | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}, **options)
+            self.server.start(
+                *arguments,
+                env=there | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"},
+                **{**options, **ranks.get(rank, {})},
+            )
             for rank in range(world)
         ]
 
-    def train(self, out: Path, world: int = 2, **options: object) -> list[ChildResult]:
-        return [child.end() for child in self.start(out, world, **options)]
+    def train(self, out: Path, world: int = 2, *more: str, **options: Any) -> list[ChildResult]:
+        return [child.end() for child in self.start(out, world, *more, **options)]
 
 
 @pytest.fixture(scope="module")
 def setup() -> Iterator[Setup]:
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    with tempfile.TemporaryDirectory(dir=memory) as name, fork_server(Path(name)) as server:
+    with tempfile.TemporaryDirectory(dir=memory) as name, fork_server(Path(name), *IMPORTS) as server:
         folder = Path(name)
         (folder / "tiny.toml").write_text(RECIPE.replace("dropout = 0.1", "dropout = 0.0"))
         yield Setup(folder, server)
@@ -206,6 +215,77 @@ def test_two_processes_stopped_near_the_end(setup: Setup, pair: Path, out: Path)
         assert [result.code for result in setup.train(out)] == [0, 0]
         assert_same_bits(out, pair)
         shutil.rmtree(out)
+
+
+# --- a divided model -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def divided(setup: Setup) -> Path:
+    """An undisturbed run of two processes that divide the model."""
+    out = setup.folder / "divided"
+    assert [result.code for result in setup.train(out, 2, *DIVIDED)] == [0, 0]
+    return out
+
+
+def test_divided_model_has_the_losses_of_copies(pair: Path, divided: Path) -> None:
+    assert_close_runs(divided, pair)
+    assert (divided / "checkpoints" / f"step-{STEPS:08d}" / "shard-00002-of-00002.safetensors").is_file()
+
+
+def test_divided_model_is_evaluated_and_plotted(setup: Setup, divided: Path) -> None:
+    for command in ("evaluate", "plot"):
+        result = setup.server.run(command, divided)
+        assert result.code == 0, result.output
+    assert "held out" in setup.server.run("evaluate", divided).data
+
+
+def test_divided_model_saves_a_film(setup: Setup, pair: Path, out: Path) -> None:
+    film = ("--film", "--set", "film.text=abc", "--set", "film.every=30")
+    assert [result.code for result in setup.train(out, 2, *DIVIDED, *film)] == [0, 0]
+    assert sorted(path.name for path in (out / "film").iterdir()) == [
+        f"step-{step:08d}.safetensors" for step in (0, 30, 60)
+    ]
+
+
+def test_divided_run_continues_with_another_number_of_processes(setup: Setup, divided: Path, out: Path) -> None:
+    for world, step in ((2, 10), (1, 25), (3, 40)):
+        server = setup.start(out, world, *DIVIDED, fault="slow")
+        wait_until(partial(reached, out, step))
+        for child in server:
+            child.kill(signal.SIGTERM)
+        assert {child.end().code for child in server} == {130}
+    assert [result.code for result in setup.train(out, 2, *DIVIDED)] == [0, 0]
+    assert_close_runs(out, divided)
+
+
+def test_killed_process_of_a_divided_run_and_the_run_continues(setup: Setup, divided: Path) -> None:
+    """Killed at any moment: in a step, or while parts of a checkpoint are written."""
+    rng = random.Random(12)
+    for n in range(KILLS):
+        out, rank = setup.folder / f"divided-{n}", n % 2
+        server = setup.start(out, 2, *DIVIDED, fault="slow")
+        wait_until(partial(reached, out, EVERY))
+        time.sleep(rng.uniform(0, 0.6))
+        server[rank].kill()
+        assert server[rank].end().code == -signal.SIGKILL
+        left = server[1 - rank].end(30)
+        assert left.code == 1, left
+        assert LOST in left.output.splitlines()[-1], left.output
+        assert [result.code for result in setup.train(out, 2, *DIVIDED)] == [0, 0]
+        assert_same_bits(out, divided)
+        assert not list(out.rglob("*.tmp-*"))
+        shutil.rmtree(out)
+
+
+@pytest.mark.parametrize("call", [40, 60])
+def test_process_of_a_divided_run_killed_while_it_writes(setup: Setup, divided: Path, out: Path, call: int) -> None:
+    """The second process is killed at a system call of a save; the parts that are there are never half a checkpoint."""
+    server = setup.start(out, 2, *DIVIDED, ranks={1: {"point": call}})
+    assert server[1].end().code == -signal.SIGKILL
+    assert server[0].end(30).code == 1
+    assert [result.code for result in setup.train(out, 2, *DIVIDED)] == [0, 0]
+    assert_same_bits(out, divided)
 
 
 # --- torchrun itself -------------------------------------------------------------------------------------

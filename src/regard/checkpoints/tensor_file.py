@@ -99,7 +99,9 @@ class TensorFile(Mapping[str, np.ndarray]):
                 "model-part-large", path=str(path), place="header", found=format_bytes(length), most=format_bytes(most)
             )
         self._start = 8 + length
-        self._entries = _entries(path, self._bytes[8 : self._start], size - self._start, frozenset(known))
+        header = _header(path, self._bytes[8 : self._start])
+        self._metadata = header.pop("__metadata__", None)
+        self._entries = _entries(path, header, size - self._start, frozenset(known))
 
     def __getitem__(self, name: str) -> np.ndarray:
         raw = TensorFile.raw(self, name)  # not that of a subclass
@@ -143,6 +145,16 @@ class TensorFile(Mapping[str, np.ndarray]):
         """The stored dtype of each tensor: "float32", "bfloat16", …"""
         return {name: _NAMES.get(entry.code, entry.code) for name, entry in self._entries.items()}
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The texts that the writer of the file added, by name. Raises FileError if they are anything else."""
+        match self._metadata:
+            case None:
+                return {}
+            case dict(found) if all(isinstance(value, str) for value in found.values()):
+                return found
+        raise FileError("model-garbled", path=str(self.path), place="__metadata__")
+
     def arrays(self, dtype: str | None = None) -> dict[str, np.ndarray]:
         """All tensors, copied into memory one after the other; in one dtype if given."""
         found = {}
@@ -157,8 +169,8 @@ def widened(bits: np.ndarray) -> np.ndarray:
     return np.left_shift(bits, 16, dtype=np.uint32).view(np.float32)
 
 
-def _entries(path: Path, header: bytes, size: int, codes: frozenset[str]) -> dict[str, Entry]:
-    """The entries of the header. FileError unless they cover each of the `size` bytes after it exactly once."""
+def _header(path: Path, header: bytes) -> dict[str, Any]:
+    """The header as JSON. Raises FileError."""
     # A tensor has one object, two lists and about twelve values; more is an attempt to exhaust memory.
     if found := find_excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS + 2, 16 * MOST_TENSORS):
         raise FileError("model-part-large", path=str(path), **found._asdict())
@@ -168,8 +180,12 @@ def _entries(path: Path, header: bytes, size: int, codes: frozenset[str]) -> dic
         raise FileError("model-garbled", path=str(path), place=f"header, {error}") from error
     if not isinstance(found, dict) or len(found) > MOST_TENSORS:
         raise FileError("model-garbled", path=str(path), place="header")
-    found.pop("__metadata__", None)
-    entries = {name: _entry(path, name, about, codes) for name, about in found.items()}
+    return found
+
+
+def _entries(path: Path, header: Mapping[str, Any], size: int, codes: frozenset[str]) -> dict[str, Entry]:
+    """The entries of the header. FileError unless they cover each of the `size` bytes after it exactly once."""
+    entries = {name: _entry(path, name, about, codes) for name, about in header.items()}
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start != end:
@@ -208,15 +224,22 @@ def check_dtypes(tensors: Mapping[str, Array]) -> None:
             raise DtypeError("float-wanted", name=name, dtype=getattr(tensor, "dtype", type(tensor).__name__))
 
 
-def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], dtypes: Mapping[str, str] | None = None) -> None:
+def write_tensors(
+    file: BinaryIO,
+    tensors: Mapping[str, Array],
+    dtypes: Mapping[str, str] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Write header and data, one tensor in memory at a time; the widest dtype first, so that all are aligned.
 
-    dtypes   the dtype in which tensors are written, if not their own: NumPy has no bfloat16
+    dtypes     the dtype in which tensors are written, if not their own: NumPy has no bfloat16
+    metadata   texts for the header
     """
     written = {name: DTYPES[dtype] for name, dtype in (dtypes or {}).items()}
     codes = {name: written.get(name) or _code(tensor) or "" for name, tensor in tensors.items()}
     order = sorted(tensors, key=lambda name: -np.dtype(_BYTES[codes[name]]).itemsize)
-    header, end = {}, 0
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
+    end = 0
     for name in order:
         entry = Entry(codes[name], tuple(int(size) for size in tensors[name].shape), end)
         end = entry.stop

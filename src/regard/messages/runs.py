@@ -331,6 +331,18 @@ MESSAGES: dict[str, Message] = {
         "to continue from the newest checkpoint",
         zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，即可从最新的检查点继续",
     ),
+    "rank-failed": Message(
+        en="process {rank} of {world} failed while a checkpoint was written or read, and reports the reason; fix it "
+        "and run the same command again to continue from the newest checkpoint",
+        zh="进程 {rank}（共 {world} 个）在读写检查点时出错，原因见它的提示；解决之后再次运行同一命令，"
+        "即可从最新的检查点继续",
+    ),
+    "shard-scalar": Message(
+        en="training.shard divides each weight along its first axis, but {name} has no axes; give it the shape (1,), "
+        "or set training.shard = false",
+        zh="training.shard 沿第一个轴切分每个权重，但 {name} 没有轴；请把它的形状改为 (1,)，"
+        "或设 training.shard = false",
+    ),
     "rank-variable": Message(
         en="the environment variables set several processes, but not as torchrun sets them: {reason}; start with "
         "torchrun, or unset WORLD_SIZE for a single process",

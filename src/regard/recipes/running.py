@@ -6,7 +6,7 @@ The same call resumes an interrupted run.
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatch
 from math import prod
@@ -49,6 +49,7 @@ from regard.training.journal import METRICS, Finished, Listener, Reason
 from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.ranks import Ranks, joined
 from regard.training.run_files import check_hashes, hash_of, lock_folder, read_hashed, write_hashed
+from regard.training.sharding import full_weights
 from regard.training.step import Forward, validation_loss
 
 
@@ -61,9 +62,12 @@ class FilmInput(NamedTuple):
 
 
 def film_saver(
-    recipe: Recipe, model: Model, forward: Forward, tokenizer: Tokenizer, folder: Path
+    recipe: Recipe, model: Model, forward: Forward, tokenizer: Tokenizer, folder: Path, saves: bool = True
 ) -> Callable[[int], None]:
-    """A function of the step: runs the model on the film's text and saves its maps as step-00000100.safetensors."""
+    """A function of the step: runs the model on the film's text and saves its maps as step-00000100.safetensors.
+
+    saves   whether this process saves what it ran: of a divided model all processes run, and the first saves
+    """
     spec = recipe.film
     if spec is None:
         raise ArgumentError("film-no-scene", recipe=recipe.name)
@@ -78,6 +82,8 @@ def film_saver(
         device = next(model.parameters()).device
         inputs = {name: each.to(device) for name, each in film_input.batch.inputs.items()}
         forward(model, **inputs, attend=recorder)
+        if not saves:
+            return
         trace = recorder.label(film_input.tokens, film_input.source)
         _matching(trace, spec.layers).save(folder / f"step-{step:08d}.safetensors")
 
@@ -229,7 +235,7 @@ def _train(
     forward = translation_logits if model.config.kind == "encoder-decoder" else decoder_logits
     callbacks = []
     if film:
-        save_frame = film_saver(recipe, model, forward, prepared.tokenizer, out / "film")
+        save_frame = film_saver(recipe, model, forward, prepared.tokenizer, out / "film", ranks.is_first)
         assert recipe.film is not None
         callbacks.append(Callback(recipe.film.every, save_frame))
     task = Task(model, forward, prepared.data, prepared.valid)
@@ -304,7 +310,7 @@ def _prepare(recipe: Recipe, source: DataSource, start: StartModel | None, out: 
     prepared = prepare(recipe, source)
     # Errors about the model come before the folder becomes a run.
     config = config_of(recipe, prepared.tokenizer.vocab_size)
-    require_memory(config, ranks.device)
+    require_memory(config, ranks.device, ranks.world if recipe.training.shard else 1)
     if start is not None:
         check_start(start, config, prepared.tokenizer)
     if ranks.is_first:
@@ -330,11 +336,14 @@ def _write_run_files(recipe: Recipe, prepared: PreparedData, start: StartModel |
     write_hashed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
 
 
-def require_memory(config: ModelConfig, device: torch.device) -> None:
-    """TooLargeError if the weights, their gradients and the optimizer's two means do not fit in memory as float32."""
+def require_memory(config: ModelConfig, device: torch.device, parts: int = 1) -> None:
+    """TooLargeError if the weights, their gradients and the optimizer's two means do not fit in memory as float32.
+
+    parts   the number of processes that they are divided among
+    """
     count = sum(map(prod, weight_shapes(config).values()))
     free = free_gpu_bytes(torch.empty(0, device=device))
-    require_bytes(4 * 4 * count, key="train-too-large", free=free, parameters=f"{count:,}", device=str(device))
+    require_bytes(4 * 4 * count // parts, key="train-too-large", free=free, parameters=f"{count:,}", device=str(device))
 
 
 @contextmanager
@@ -370,20 +379,21 @@ def _write_results(
         "best_valid_loss": progress.best,
         "best_step": progress.best_step,
     }
+    weights = full_weights(task.model) if recipe.training.shard else task.model.state_dict()
     if ranks.is_first:
-        _write_model(task.model, prepared.tokenizer, out / MODEL)
+        _write_model(task.model.config, weights, prepared.tokenizer, out / MODEL)
         kept = [out / name for name in (RECIPE, RUN, TOKENIZER, METRICS)]
         files = {path.relative_to(out).as_posix(): hash_of(path) for path in (*kept, *sorted((out / MODEL).iterdir()))}
         write_hashed(out / FINISHED, figures | {"files": files})
     return figures
 
 
-def _write_model(model: Model, tokenizer: Tokenizer, target: Path) -> None:
+def _write_model(config: ModelConfig, weights: Mapping[str, Tensor], tokenizer: Tokenizer, target: Path) -> None:
     """Write the model folder under a temporary name, then rename it."""
     partial = temporary(target)
-    with _writing(target, sum(weight.nbytes for weight in model.state_dict().values())):
+    with _writing(target, sum(weight.nbytes for weight in weights.values())):
         try:
-            save_model(partial, model.config, model.state_dict())
+            save_model(partial, config, weights)
             tokenizer.save(partial / TOKENIZER)
             for path in partial.iterdir():
                 sync_file(path)

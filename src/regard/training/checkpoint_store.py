@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -28,29 +28,38 @@ from regard.training import durable
 from regard.training.durable import Digest
 from regard.training.metrics import json_bytes
 
-FORMAT, VERSION = "regard-checkpoint", 1
+FORMAT, VERSION, IN_PARTS = "regard-checkpoint", 1, 2
+"""IN_PARTS is the version of checkpoints that several processes write (`sharded_store`)."""
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, STATE = FILES = "model.safetensors", "optimizer.safetensors", "state.json"
 LARGEST_JSON = 2**24
 
 
-def write_manifest(folder: Path, step: int, digests: Mapping[str, Digest]) -> None:
+def write_manifest(folder: Path, step: int, digests: Mapping[str, Digest], version: int = VERSION) -> None:
     """Write the manifest that marks a folder as a complete checkpoint. Raises OSError."""
-    files = {name: digests[name]._asdict() for name in FILES}
-    about = {"format": FORMAT, "version": VERSION, "step": step, "files": files}
+    files = {name: digest._asdict() for name, digest in digests.items()}
+    about = {"format": FORMAT, "version": version, "step": step, "files": files}
     durable.write_file(folder / MANIFEST, lambda writer: writer.write(json.dumps(about).encode()))
 
 
 def verify(folder: Path, step: int, names: Iterable[str] = FILES) -> None:
     """Check the size and hash of files against the manifest. Raises FileError for the first difference."""
     try:
-        if folder.is_symlink() or not folder.is_dir():
-            raise FileError("checkpoint-not-plain", path=str(folder))
-        digests = _digests(folder / MANIFEST, step)
+        digests = read_manifest(folder, step, lambda count: FILES)
         for name in names:
-            _verify_file(folder / name, digests[name])
+            verify_file(folder / name, digests[name])
     except OSError as error:
         raise FileError("model-unreadable", path=str(folder), reason=reason_of(error)) from error
+
+
+def read_manifest(folder: Path, step: int, names: Callable[[int], Sequence[str]]) -> dict[str, Digest]:
+    """The size and hash of each file of a checkpoint. Raises FileError and OSError.
+
+    names   the names of the files, by their number
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        raise FileError("checkpoint-not-plain", path=str(folder))
+    return _digests(folder / MANIFEST, step, names)
 
 
 def read_json(path: Path) -> Any:
@@ -66,7 +75,7 @@ def read_json(path: Path) -> Any:
         raise FileError("checkpoint-garbled", path=str(path), place=str(error)) from error
 
 
-def _digests(path: Path, step: int) -> dict[str, Digest]:
+def _digests(path: Path, step: int, names: Callable[[int], Sequence[str]]) -> dict[str, Digest]:
     if not path.exists() and not path.is_symlink():
         raise FileError("checkpoint-unfinished", path=str(path.parent), manifest=MANIFEST)
     about = read_json(path)
@@ -75,15 +84,16 @@ def _digests(path: Path, step: int) -> dict[str, Digest]:
     version = about.get("version")
     if type(version) is not int or version < 1:
         raise FileError("checkpoint-garbled", path=str(path), place="version")
-    if version > VERSION:
-        raise FileError("checkpoint-newer", path=str(path), found=version, known=VERSION)
+    if version > IN_PARTS:
+        raise FileError("checkpoint-newer", path=str(path), found=version, known=IN_PARTS)
     match about:
         case {"format": _, "version": _, "step": int(found), "files": dict(files), **rest} if not rest:
             if found != step:
                 raise FileError("checkpoint-step", path=str(path), found=found)
-            if set(files) != set(FILES):
-                names = ", ".join(sorted(files))[:200]
-                raise FileError("checkpoint-files", path=str(path), found=names, wanted=Listed(FILES))
+            wanted = names(len(files))
+            if set(files) != set(wanted):
+                listed = ", ".join(sorted(files))[:200]
+                raise FileError("checkpoint-files", path=str(path), found=listed, wanted=Listed(wanted[:10]))
             return {name: _digest(path, name, file) for name, file in files.items()}
     raise FileError("checkpoint-garbled", path=str(path), place=", ".join(sorted(about))[:80])
 
@@ -95,7 +105,8 @@ def _digest(path: Path, name: str, about: Any) -> Digest:
     raise FileError("checkpoint-garbled", path=str(path), place=name)
 
 
-def _verify_file(path: Path, wanted: Digest) -> None:
+def verify_file(path: Path, wanted: Digest) -> None:
+    """Check the size and hash of one file. Raises FileError and OSError."""
     size = _size(path)
     if size != wanted.size:
         raise FileError("checkpoint-size", path=str(path), found=f"{size} B", wanted=f"{wanted.size} B")
@@ -117,7 +128,8 @@ def _size(path: Path) -> int:
 
 LATEST = "LATEST"
 _NAME = "step-[0-9]{8,}"
-_MARGIN = 1.2  # bytes that must be free per byte to be written
+MARGIN = 1.2
+"""Bytes that must be free per byte to be written."""
 
 
 class Snapshot(NamedTuple):
@@ -127,6 +139,14 @@ class Snapshot(NamedTuple):
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     state: dict[str, Any]
+
+
+def encoded_state(snapshot: Snapshot) -> bytes:
+    """The state as JSON. Raises ArgumentError if it is larger than what is read."""
+    state = json_bytes("state", snapshot.state)
+    if len(state) > LARGEST_JSON:
+        raise ArgumentError("state-large", found=format_bytes(len(state)), most=format_bytes(LARGEST_JSON))
+    return state
 
 
 class SkippedCheckpoint(NamedTuple):
@@ -188,12 +208,10 @@ class CheckpointStore:
         tensors = {MODEL: snapshot.model, OPTIMIZER: snapshot.optimizer}
         for found in tensors.values():
             check_dtypes(found)
-        state = json_bytes("state", snapshot.state)
-        if len(state) > LARGEST_JSON:
-            raise ArgumentError("state-large", found=format_bytes(len(state)), most=format_bytes(LARGEST_JSON))
+        state = encoded_state(snapshot)
         target = self._path(snapshot.step)
         partial = durable.temporary(target)
-        need = int(_MARGIN * (len(state) + sum(x.nbytes for found in tensors.values() for x in found.values())))
+        need = int(MARGIN * (len(state) + sum(x.nbytes for found in tensors.values() for x in found.values())))
         try:
             self._prepare_folder(need)
             try:
@@ -252,15 +270,17 @@ class CheckpointStore:
 
     def load(self, step: int) -> Snapshot:
         """The snapshot of a step, bit for bit as saved, on the CPU. Raises FileError if it is absent or damaged."""
+        path = self._existing(step)
+        verify(path, step)
+        return Snapshot(step, read_tensors(path / MODEL), read_tensors(path / OPTIMIZER), read_state(path))
+
+    def _existing(self, step: int) -> Path:
+        """The folder of a step. Raises FileError if there is none."""
         path = self._path(step)
         if not path.exists() and not path.is_symlink():
             steps = Listed(self.steps()) or "–"
             raise FileError("checkpoint-absent", path=str(self.folder), step=step, steps=steps)
-        verify(path, step)
-        state = read_json(path / STATE)
-        if not isinstance(state, dict):
-            raise FileError("checkpoint-garbled", path=str(path / STATE), place="state")
-        return Snapshot(step, read_tensors(path / MODEL), read_tensors(path / OPTIMIZER), state)
+        return path
 
     def newest(self) -> NewestCheckpoint:
         """The newest complete snapshot, and the newer checkpoints that were skipped."""
@@ -288,13 +308,22 @@ class CheckpointStore:
             yield read_tensors(self._path(step) / MODEL)
 
 
+def read_state(folder: Path) -> dict[str, Any]:
+    """The state of a verified checkpoint. Raises FileError and OSError."""
+    state = read_json(folder / STATE)
+    if not isinstance(state, dict):
+        raise FileError("checkpoint-garbled", path=str(folder / STATE), place="state")
+    return state
+
+
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, in their stored dtypes. Raises FileError."""
     file = TensorFile(path)
-    return {name: _tensor(array, file.dtypes[name]) for name, array in file.items()}
+    return {name: tensor_of(array, file.dtypes[name]) for name, array in file.items()}
 
 
-def _tensor(array: np.ndarray, dtype: str) -> Tensor:
+def tensor_of(array: np.ndarray, dtype: str) -> Tensor:
+    """A copy of an array that TensorFile returned, in its stored dtype."""
     tensor = torch.from_numpy(np.array(array))  # a copy: the mapped file is read-only
     if dtype == "bfloat16":  # the upper half of each float32, as bits: rounding would change the bits of a NaN
         return (tensor.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)

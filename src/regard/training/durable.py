@@ -133,13 +133,13 @@ def sync_folder(path: Path) -> None:
 # --- temporary names -------------------------------------------------------------------------------------
 
 
-def temporary(path: Path) -> Path:
-    """The temporary name under which this process writes `path`.
+def temporary(path: Path, pid: int | None = None) -> Path:
+    """The temporary name under which this process, or the one with this id, writes `path`.
 
     >>> temporary(Path("step-00000100")).name == f"step-00000100.tmp-{os.getpid()}"
     True
     """
-    return path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    return path.with_name(f"{path.name}.tmp-{os.getpid() if pid is None else pid}")
 
 
 def retire(path: Path) -> None:

@@ -19,13 +19,14 @@ from torch import Tensor, nn
 from regard.errors import FileError, RunError
 from regard.messages import say
 from regard.training.batches import Data, DeviceBatch, feed
-from regard.training.checkpoint_store import CheckpointStore
+from regard.training.checkpoint_store import CheckpointStore, Snapshot
 from regard.training.durable import EMPTY, Digest
 from regard.training.journal import Journal, Listener, Reason, Reports, Saved, Started, share_per_rate
 from regard.training.optimizer import adamw, learning_rate
 from regard.training.plan import Plan
 from regard.training.progress import Progress, averaged, restore, snapshot
 from regard.training.ranks import Ranks
+from regard.training.sharding import shard
 from regard.training.signals import StopRequest, handle_signals
 from regard.training.step import Forward, GraphedUpdate, MicroBatch, Objective, Update, autocast, validation_loss
 
@@ -42,7 +43,8 @@ class Task(NamedTuple):
 class Callback(NamedTuple):
     """A function called with the step before the first step, every `every` steps, and after the last.
 
-    All processes need the same callbacks, so that all pause at the same steps. The first one calls, the others wait.
+    All processes need the same callbacks, so that all pause at the same steps. The first one calls, the others wait;
+    with `Plan.shard` all call, because none of them has the whole model.
     """
 
     every: int
@@ -63,7 +65,10 @@ class Gauge(Protocol):
 
 
 class Outcome(NamedTuple):
-    """How a run ended, and its final weights, None if it is not finished; `notes` report deviations from the plan."""
+    """How a run ended, and its final weights, None if it is not finished; `notes` report deviations from the plan.
+
+    With `Plan.shard` each process has its part of the weights; `model.load_state_dict` takes them.
+    """
 
     reason: Reason
     progress: Progress
@@ -114,16 +119,24 @@ class _Run:
         self.gauge = gauge if ranks.is_first else None
         self.task, self.plan, self.request, self.callbacks = task, plan, request, callbacks
         self.ranks = replace(ranks, request=request)
-        self.model = task.model.to(ranks.device)
+        self.model = shard(task.model, self.ranks) if plan.shard else task.model.to(ranks.device)
         self.optimizer = adamw(self.model, plan)
-        self.checkpoints = CheckpointStore(folder / "checkpoints", plan.keep, plan.save_every)
-        self.best = CheckpointStore(folder / "best")
+        self.checkpoints = self._store(folder / "checkpoints", plan.keep, plan.save_every)
+        self.best = self._store(folder / "best")
         self.journal = Journal(folder, plan.steps, listeners, silent=not ranks.is_first)
         self.progress = Progress(data=task.data.fingerprint)
         self.reports = Reports()
         self.saved = 0  # the step of the newest checkpoint
         self.is_stopping = False
         self.has_varying_shapes = _has_varying_shapes(task.data)
+
+    def _store(self, folder: Path, *options: int) -> CheckpointStore:
+        """The checkpoints in a folder: of a divided model, written by all processes."""
+        if not self.plan.shard:
+            return CheckpointStore(folder, *options)
+        from regard.training.sharded_store import ShardedStore  # imports torch.distributed.checkpoint
+
+        return ShardedStore(folder, self.ranks, self.model.state_dict(), *options)
 
     # --- from beginning to end -----------------------------------------------------------------------------
 
@@ -150,7 +163,7 @@ class _Run:
 
     def _update(self, objective: Objective) -> Update | GraphedUpdate:
         """The function that takes a step: plain, compiled, or captured as a CUDA graph."""
-        learner: Any = self.ranks.distributed(objective)
+        learner: Any = objective if self.plan.shard else self.ranks.distributed(objective)
         if self.plan.compile:
             learner = torch.compile(learner)
         if self.gauge is not None:
@@ -291,27 +304,38 @@ class _Run:
         self.journal.validated(progress.step, loss, progress.best)
 
     def _save_best(self) -> None:
-        """Save the current weights as the best, in the first process; the others wait."""
-        if self.ranks.is_first:
-            self.best.save(snapshot(self.progress, self.model, None))
+        """Save the current weights as the best."""
+        if self._saves:
+            self.best.save(self._snapshot(None))
         self.ranks.wait_for_first()
 
     def _save(self) -> None:
-        """Save a checkpoint, in the first process; the others wait."""
+        """Save a checkpoint."""
         self.journal.flush()
-        if self.ranks.is_first:
-            now = snapshot(self.progress, self.model, self.optimizer)
-            now.state["metrics"] = self.journal.metrics.digest()._asdict()
+        if self._saves:
+            now = self._snapshot(self.optimizer)
+            if self.ranks.is_first:
+                now.state["metrics"] = self.journal.metrics.digest()._asdict()
             path = self.checkpoints.save(now)
             self.journal.notify(Saved(step=self.progress.step, path=path))
         self.saved = self.progress.step
         self.ranks.wait_for_first()
 
+    @property
+    def _saves(self) -> bool:
+        """Whether this process writes: all do for a divided model, else the first one, and the others wait."""
+        return self.ranks.is_first or self.plan.shard
+
+    def _snapshot(self, optimizer: torch.optim.AdamW | None) -> Snapshot:
+        if self.plan.shard:
+            return snapshot(self.progress, self.model, optimizer, self.ranks.summed)
+        return snapshot(self.progress, self.model, optimizer)
+
     def _run_callbacks(self) -> None:
         """Call the callbacks that are due, with the model in eval mode."""
         step = self.progress.step
         due = [callback for callback in self.callbacks if step % callback.every == 0 or step >= self.plan.steps]
-        if due and self.ranks.is_first:
+        if due and (self.ranks.is_first or self.plan.shard):
             self.model.eval()
             with torch.no_grad():
                 for callback in due:

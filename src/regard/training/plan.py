@@ -50,6 +50,8 @@ class Plan:
     precision       float32, or bfloat16 with autocast
     compile         use torch.compile: a slow first step, then faster steps
     capture         on one GPU, run a step as one CUDA graph per batch shape: small models save launch time
+    shard           divide weights, gradients and optimizer state among several processes (FSDP2) instead of keeping
+                    all of them in each (DDP); every process writes its part of a checkpoint
     seed            of the weights, the order of the data and dropout
     valid_every     steps between two validations; None for the last step only
     save_every      steps between two checkpoints
@@ -76,6 +78,7 @@ class Plan:
     precision: Precision = "float32"
     compile: bool = False
     capture: bool = False
+    shard: bool = False
     seed: int = 0
     valid_every: int | None = None
     save_every: int = 1000

@@ -1,7 +1,7 @@
 """The state of a run, its conversion to a checkpoint and back, and the mean of several checkpoints."""
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from regard.config.tree import JSON_TYPES, TreeReader
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
 from regard.training.optimizer import load_optimizer_state, optimizer_state
+from regard.training.sharding import own_part
 
 
 @dataclass(kw_only=True)
@@ -41,12 +42,22 @@ class Progress:
         self.best, self.best_step, self.waited = None, 0, 0
 
 
-def snapshot(progress: Progress, model: nn.Module, optimizer: torch.optim.AdamW | None) -> Snapshot:
-    """A snapshot of the run. Raises RunError if a weight is not finite: such weights must not be saved."""
+def snapshot(
+    progress: Progress,
+    model: nn.Module,
+    optimizer: torch.optim.AdamW | None,
+    summed: Callable[[Tensor], Tensor] = lambda values: values,
+) -> Snapshot:
+    """A snapshot of the run. Raises RunError if a weight is not finite: such weights must not be saved.
+
+    summed   for a divided model: adds values of all processes, so that all raise the same error
+    """
     weights = model.state_dict()
-    bad = next((name for name, weight in weights.items() if not bool(weight.isfinite().all())), None)
-    if bad is not None:
-        raise RunError("run-weights-not-finite", name=bad, step=progress.step)
+    if weights:
+        are_bad = [~own_part(weight).isfinite().all() for weight in weights.values()]
+        for name, is_bad in zip(weights, summed(torch.stack(are_bad).int()).tolist(), strict=True):
+            if is_bad:
+                raise RunError("run-weights-not-finite", name=name, step=progress.step)
     memory = {} if optimizer is None else optimizer_state(optimizer, model)
     versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     return Snapshot(progress.step, weights, memory, {"progress": asdict(progress), "versions": versions})

@@ -21,6 +21,7 @@ from regard.training.batches import IGNORED, Data, device_batch
 from regard.training.optimizer import set_rate, skip_unless
 from regard.training.plan import HeadAlignment, Plan
 from regard.training.ranks import Ranks
+from regard.training.sharding import assembled, synchronise_gradients
 from regard.training.signals import StopRequest
 
 MicroBatch = tuple[dict[str, Tensor], Tensor]
@@ -67,7 +68,7 @@ class Update:
         stop = torch.full_like(total, float(ranks.world > 1 and self.request.is_set))
         total, stop = ranks.summed(torch.stack([total, stop]))
         most = math.inf if self.plan.clip is None else self.plan.clip
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), most)
+        norm = assembled(nn.utils.clip_grad_norm_(self.model.parameters(), most))
         good = norm.isfinite() & total.isfinite()
         skip_unless(self.optimizer, good)
         self.optimizer.step()
@@ -80,6 +81,7 @@ class Update:
 
     def _unsynced(self, wanted: bool) -> AbstractContextManager[Any]:
         """Gradients are synchronised once per step, with the last micro-batch."""
+        synchronise_gradients(self.model, not wanted)
         module = getattr(self.learner, "_orig_mod", self.learner)
         return module.no_sync() if wanted and isinstance(module, DistributedDataParallel) else nullcontext()
 
@@ -237,8 +239,7 @@ def validation_loss(
     for index in range(data.batches_per_epoch):
         batch = device_batch(data.batch(0, index), ranks)
         n_targets += batch.n_targets
-        if len(batch.targets):
-            with autocast():
-                logits = forward(model, **batch.inputs)
-            total += cross_entropy(logits, batch.targets)
+        with autocast():  # without rows too: the processes of a divided model run together
+            logits = forward(model, **batch.inputs)
+        total += cross_entropy(logits, batch.targets)
     return (ranks.summed(total) / max(1, n_targets)).item()

@@ -292,7 +292,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
         "checkpoint-size",
     ),
     "another format": (rewrite(format="regard-model"), "checkpoint-garbled"),
-    "a newer version": (rewrite(version=2), "checkpoint-newer"),
+    "a newer version": (rewrite(version=3), "checkpoint-newer"),
     "no version": (rewrite(version=None), "checkpoint-garbled"),
     "version 0": (rewrite(version=0), "checkpoint-garbled"),
     "version true": (rewrite(version=True), "checkpoint-garbled"),

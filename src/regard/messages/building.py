@@ -16,7 +16,7 @@ MESSAGES: dict[str, Message] = {
         "\n"
         "A part is yours once regard learn check passes. Your functions run in the\n"
         "sandbox of the check.",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn build                         用你的部件翻译 “I love you”\n"
         "  regard learn build She reads a book        翻译另一句\n"
         "  regard learn build poem --seed 3           用你的部件写一首诗\n"
@@ -70,18 +70,17 @@ MESSAGES: dict[str, Message] = {
     "build-part-given": Message(en="yours, from {file}", zh="你的，来自 {file}"),
     "build-part-ours": Message(
         en="ours; yours after: regard learn start {exercise}",
-        zh="我们的；做完就换成你的：regard learn start {exercise}",
+        zh="用我们的部件；通过这道练习后换成你的：regard learn start {exercise}",
     ),
     "build-part-left-out": Message(
         en="ours in this run, so that the smaller part inside it is used",
-        zh="这次用我们的，这样才会用到它里面更小的那个部件",
+        zh="这次用我们的部件，以便用到其中你写的小部件",
     ),
     "build-part-check-again": Message(
         en="ours; you passed it before programs were kept: regard learn check {exercise}",
-        zh="我们的；你通过时还不保存程序，请再批改一次：regard learn check {exercise}",
+        zh="我们的部件；你通过时程序还没有保存功能，请再批改一次：regard learn check {exercise}",
     ),
-    "build-part-unlisted": Message(en="ours; it has no exercise", zh="我们的；没有对应的练习"),
-    "build-part-differs": Message(en="differs from ours by {gap}", zh="与我们的相差 {gap}"),
+    "build-part-differs": Message(en="differs from ours by {gap}", zh="结果与我们的部件相差 {gap}"),
     "build-part-unreached": Message(en="not called", zh="没有被调用"),
     # --- the result ---
     "build-none": Message(
@@ -90,22 +89,25 @@ MESSAGES: dict[str, Message] = {
     ),
     "build-same": Message(
         en="The same as with our parts, token by token. Log-probability {score}.",
-        zh="与用我们的部件得到的结果逐个词元相同。对数概率 {score}。",
+        zh="结果与使用我们的部件时逐个词元相同。对数概率 {score}。",
     ),
-    "build-with-yours": Message(en="with your parts", zh="用你的部件"),
-    "build-with-ours": Message(en="with our parts", zh="用我们的部件"),
+    "build-with-yours": Message(en="with your parts: ", zh="用你的部件："),
+    "build-with-ours": Message(en="with our parts: ", zh="用我们的部件："),
     "build-first-difference": Message(
-        en="First difference: token {at} is {yours!r}, with our parts {ours!r}.",
-        zh="第一处不同：第 {at} 个词元是 {yours!r}，用我们的部件是 {ours!r}。",
+        en="First difference, token {at}: your parts wrote {yours}, ours {ours}.",
+        zh="第一处不同是第 {at} 个词元：你的部件{yours}，我们的部件{ours}。",
     ),
-    "build-nothing": Message(en="(nothing)", zh="（空）"),
+    "build-wrote": Message(en="“{piece}”", zh="写的是“{piece}”"),
+    "build-wrote-nothing": Message(en="nothing", zh="什么也没写"),
+    "build-nothing": Message(en="(nothing)", zh="（什么也没写）"),
     "build-score": Message(
         en="Log-probability {yours}, with our parts {ours}.", zh="对数概率 {yours}，用我们的部件是 {ours}。"
     ),
+    "build-impossible": Message(en="{score} (impossible)", zh="{score}（不可能）"),
     "build-again": Message(
         en="Read once more with the small parts, the same text has log-probability {again}, with the cache {cached}: "
         "two of the parts disagree.",
-        zh="用小部件再读一遍，同一段文字的对数概率是 {again}，用缓存是 {cached}：有两个部件的结果不一致。",
+        zh="用小部件再读一遍，同一段文字的对数概率是 {again}，使用缓存时是 {cached}：有两个部件的结果不一致。",
     ),
     "build-head": Message(
         en="decoder layer {layer}, head {head}: attention computed by your parts",
@@ -116,7 +118,8 @@ MESSAGES: dict[str, Message] = {
         zh="解码器第 {layer} 层，头 {head}：由我们的部件算出的注意力",
     ),
     "build-head-difference": Message(
-        en="Largest difference of the weights of this head from ours: {gap}", zh="这个头的权重与我们的最大相差 {gap}"
+        en="Largest difference of the weights of this head from ours: {gap}",
+        zh="这个头的权重与用我们的部件算出的权重最多相差 {gap}",
     ),
     "build-not-weights": Message(
         en="The weights of decoder layer {layer}, head {head} cannot be drawn: "
@@ -132,10 +135,9 @@ MESSAGES: dict[str, Message] = {
     ),
     "build-diagnosis-none": Message(en="its results are wrong", zh="结果不对"),
     "build-complete": Message(
-        en="Every part is yours: nothing of ours is left but the weights.",
-        zh="每个部件都是你的：除了权重，没有任何东西是我们的。",
+        en="Every part is yours: only the weights are ours now.",
+        zh="所有部件都是你写的，现在只有权重还是我们的。",
     ),
-    "build-complete-listed": Message(en="Every part that has an exercise is yours.", zh="有练习的部件都已经是你的。"),
     "build-next": Message(en="Next: regard learn start {exercise}", zh="下一步：regard learn start {exercise}"),
     # --- a part fails ---
     "build-failed": Message(en="{part} stopped the model: {reason}", zh="{part} 让模型停了下来：{reason}"),
@@ -152,8 +154,8 @@ MESSAGES: dict[str, Message] = {
     "build-too-slow": Message(en="it takes too long", zh="运行时间太长"),
     "build-too-much-memory": Message(en="it uses too much memory", zh="占用的内存太多"),
     "build-too-much-output": Message(en="it prints too much", zh="打印的内容太多"),
-    "build-killed": Message(en="it ended the process", zh="它结束了整个进程"),
-    "build-garbled": Message(en="it broke the program around it", zh="它破坏了外面的程序"),
+    "build-killed": Message(en="it ended the process", zh="它使进程意外退出"),
+    "build-garbled": Message(en="it broke the program that calls it", zh="它破坏了调用它的程序"),
     "passed-not-kept": Message(
         en="the answer to {exercise} is not kept for regard learn build and certificate: {reason}",
         zh="{exercise} 的答案没有保存，regard learn build 和 certificate 用不了它：{reason}",

@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from regard.course.catalogue import entries, exercise
+from regard.course.catalogue import exercise
 from regard.course.learner_model.parts import USED
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import ProgressFile
-from regard.messages import say
-
-LISTED = {row.id for row in entries()}
+from regard.messages import LANGUAGES, Language, say
 
 
 @pytest.fixture(autouse=True)
@@ -35,16 +33,23 @@ def test_without_passed_exercises_ours_translates(run: Run) -> None:
     assert say("build-none", "en") in err
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_with_all_parts_nothing_of_ours_is_left(run: Run, lang: str) -> None:
-    keep(*(id for id in USED["translator"] if id in LISTED))
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_with_all_parts_only_the_weights_are_ours(run: Run, lang: Language) -> None:
+    keep(*USED["translator"])
     code, out, err = run("learn", "build", "--lang", lang)
     assert code == 0
-    assert out.count("✓") == len([id for id in USED["translator"] if id in LISTED])
+    assert out.count("✓") == len(USED["translator"])
     assert "I love you → 我爱你" in out
     assert "love" in out.split("→")[1]  # the picture
-    complete = "build-complete" if LISTED.issuperset(USED["translator"]) else "build-complete-listed"
-    assert say(complete, "zh" if lang == "zh" else "en") in err
+    assert say("build-complete", lang) in err
+
+
+def test_with_all_parts_the_poem_is_the_learners(run: Run) -> None:
+    keep(*USED["poet"])
+    code, out, err = run("learn", "build", "poem")
+    assert code == 0
+    assert out.count("✓") == len(USED["poet"])
+    assert say("build-complete", "en") in err
 
 
 def test_a_check_that_passes_makes_a_part_the_learners(run: Run, desk: Path) -> None:
@@ -76,6 +81,13 @@ def test_a_wrong_part_shows_both_translations_and_the_diagnosis(run: Run, desk: 
     assert "First difference" in out
     assert exercise("softmax").mistakes["not-divided"].en in err
     assert "regard learn check softmax softmax.py" in err
+
+
+def test_a_part_that_writes_nothing(run: Run, desk: Path) -> None:
+    (desk / "softmax.py").write_text("def softmax(x, axis=-1):\n    return 0 * x + 1\n", encoding="utf-8")
+    assert "token 1: your parts wrote nothing, ours “我”" in run("learn", "build", "--with", "softmax.py").out
+    chinese = run("learn", "build", "--with", "softmax.py", "--lang", "zh").out
+    assert "第 1 个词元：你的部件什么也没写，我们的部件写的是“我”" in chinese
 
 
 def test_a_mistake_that_one_sentence_hides_is_caught_by_the_check(run: Run, desk: Path) -> None:

@@ -59,6 +59,9 @@ JUDGES: dict[str, dict[str, Callable[..., Any]]] = {
     "layer-norm": {"layer_norm": lambda x, gamma, beta, eps=1e-5: reference.layer_norm(x, gamma, beta, eps)},
     "rms-norm": {"rms_norm": reference.rms_norm},
     "feed-forward": {"feed_forward": lambda x, W_1, b_1, W_2, b_2: reference.feed_forward(x, W_1, W_2, b_1, b_2)},
+    "gelu-feed-forward": {
+        "gelu_feed_forward": lambda x, W_1, b_1, W_2, b_2: reference.feed_forward(x, W_1, W_2, b_1, b_2, "gelu_tanh")
+    },
     "swiglu": {"swiglu": reference.gated_feed_forward},
     "cross-attention": {
         "cross_attention": lambda x, memory, W_q, W_k, W_v: attend(x @ W_q, memory @ W_k, memory @ W_v)

@@ -384,6 +384,18 @@ OTHERS: dict[str, dict[str, Swaps]] = {
         "cut off at 6": (("np.maximum(hidden, 0)", "np.clip(hidden, 0, 6)"),),
         "weights turned where square": (("x @ W_1", "x @ (W_1.T if len(W_1) == W_1.shape[1] else W_1)"),),
     },
+    "gelu-feed-forward": {
+        "0 becomes 1": (("hidden = h / 2", "h = np.where(h == 0, 1, h)\n    hidden = h / 2"),),
+        "another constant": (("0.044715", "0.04471"), ("np.sqrt(2 / np.pi)", "0.8")),
+        "nothing below 0": (
+            ("hidden = h / 2 * (1 + np.tanh(inner))", "hidden = np.maximum(h, 0) / 2 * (1 + np.tanh(inner))"),
+        ),
+        "exact where large": (
+            ("hidden = h / 2 * (1 + np.tanh(inner))", "hidden = np.where(h > 1.9, h, h / 2 * (1 + np.tanh(inner)))"),
+        ),
+        "half precision": (("np.tanh(inner)", "np.tanh(inner.astype(np.float16))"),),
+        "weights turned where square": (("x @ W_1", "x @ (W_1.T if len(W_1) == W_1.shape[1] else W_1)"),),
+    },
     "swiglu": {
         "a gate of 0 lets half through": (("gate * sigmoid * up", "np.where(gate == 0, 0.5, gate * sigmoid) * up"),),
         "negative gates are closed": (("gate * sigmoid * up", "np.maximum(gate * sigmoid, -0.2) * up"),),

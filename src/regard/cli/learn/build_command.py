@@ -106,13 +106,13 @@ def _show(
     put()
     if built.failure is not None:
         put("✗ " + say("build-failed", part=built.failure.part, reason=one_line(built.failure.reason)))
-        put(f"{say('build-with-ours')}: {_in_one(model, task, built.ours.text)}")
+        _put_output("build-with-ours", model, task, built.ours.text)
     elif built.yours is None:
         put(_in_one(model, task, built.ours.text))
         print_message(say("build-none"))
     elif built.is_same:
         put(_in_one(model, task, built.yours.text))
-        put(say("build-same", score=_number(built.yours.score)))
+        put(say("build-same", score=_log_probability(built.yours.score)))
     else:
         _show_both(model, task, built)
     _show_head(model, task, built)
@@ -143,18 +143,25 @@ def _in_one(model: "LanguageModel", task: "Task", text: str) -> str:
     return in_lines(text)
 
 
+def _put_output(key: str, model: "LanguageModel", task: "Task", text: str) -> None:
+    """A translation stands on the line of its heading, a poem below."""
+    heading, written = say(key), _in_one(model, task, text)
+    put(heading + written if model.settings.task == "translation" else f"{heading.rstrip()}\n{written}")
+
+
 def _show_both(model: "LanguageModel", task: "Task", built: "Built") -> None:
     assert built.yours is not None
-    between = "\n" if model.settings.task == "text" else " "
     for key, output in (("build-with-yours", built.yours), ("build-with-ours", built.ours)):
-        put(f"{say(key)}:{between}{_in_one(model, task, output.text)}")
+        _put_output(key, model, task, output.text)
     at = built.first_difference or 0
     pieces = [
-        model.tokenizer.pieces([output.ids[at]])[0] if at < len(output.ids) else say("build-nothing")
+        say("build-wrote", piece=one_line(model.tokenizer.pieces([output.ids[at]])[0]))
+        if at < len(output.ids)
+        else say("build-wrote-nothing")
         for output in (built.yours, built.ours)
     ]
     put(say("build-first-difference", at=at + 1, yours=pieces[0], ours=pieces[1]))
-    put(say("build-score", yours=_number(built.yours.score), ours=_number(built.ours.score)))
+    put(say("build-score", yours=_log_probability(built.yours.score), ours=_log_probability(built.ours.score)))
 
 
 def _show_head(model: "LanguageModel", task: "Task", built: "Built") -> None:
@@ -198,7 +205,8 @@ def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdic
     files = {part.id: part.file for part in parts}
     is_number = built.yours is not None and math.isfinite(built.yours.again + built.yours.cached + built.yours.score)
     if built.yours is not None and is_number and not built.yours.is_consistent:
-        print_message(say("build-again", again=_number(built.yours.again), cached=_number(built.yours.cached)))
+        again, cached = (_log_probability(score) for score in (built.yours.again, built.yours.cached))
+        print_message(say("build-again", again=again, cached=cached))
     wrong = dict.fromkeys([*([built.failure.part] if built.failure else []), *built.differing])
     for id, verdict in verdicts.items():
         if not verdict.passed:
@@ -208,12 +216,11 @@ def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdic
     for id in wrong:
         print_message(say("build-check", exercise=id, file=shlex.quote(files[id]) if files.get(id) else "").rstrip())
     if not wrong and built.yours is not None:
-        left = [part for part in parts if not part.is_learners]
-        following = next((part.id for part in left if part.state != "unlisted"), None)
+        following = next((part.id for part in parts if not part.is_learners), None)
         if following is not None:
             print_message(say("build-next", exercise=following))
         else:
-            print_message(say("build-complete-listed" if left else "build-complete"))
+            print_message(say("build-complete"))
 
 
 def _number(value: float) -> str:
@@ -223,6 +230,18 @@ def _number(value: float) -> str:
     ('-0.267', '1.23e+06', '∞')
     """
     return "∞" if math.isinf(value) else "NaN" if math.isnan(value) else f"{value:.3g}"
+
+
+def _log_probability(score: float) -> str:
+    """A log-probability. It is impossible above 0, and from IMPOSSIBLE down, where the search had no such step.
+
+    >>> _log_probability(-2.25), _log_probability(-1000.0), _log_probability(127.3)
+    ('-2.25', '-1000 (impossible)', '127 (impossible)')
+    """
+    from regard.course.learner_model.program.models import IMPOSSIBLE
+
+    is_possible = not math.isfinite(score) or IMPOSSIBLE < score < 1e-6
+    return _number(score) if is_possible else say("build-impossible", score=f"{score:.0f}")
 
 
 def _as_json(

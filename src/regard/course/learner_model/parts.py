@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from regard.course.catalogue import entries, entry, exercise
+from regard.course.catalogue import entry, exercise
 from regard.course.grading.learner_source import read_source
 from regard.course.learner_model.program.our_parts import FUNCTIONS, STAND_INS
 from regard.course.passed_answers import PassedAnswers
@@ -28,7 +28,7 @@ POET = (
     *("causal-mask", "kv-cache", "sampling", "gelu-feed-forward"),
 )
 USED: Mapping[str, tuple[str, ...]] = {"translator": TRANSLATOR, "poet": POET}
-"""The parts of each bundled model, from the smallest to the largest. Those without an exercise are always ours."""
+"""The parts of each bundled model, from the smallest to the largest; each is an exercise."""
 
 _INSIDE = ("softmax", "scaled-dot-product", "split-heads", "merge-heads", "layer-norm", "feed-forward")
 HELPERS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("encoder-block", "decoder-block"), ("layer_norm", "attention"))
@@ -42,7 +42,7 @@ CONTAINS: Mapping[str, tuple[str, ...]] = {
 }
 """The smaller parts inside a larger one. A learner's larger part computes them itself."""
 
-State = Literal["passed", "given", "ours", "left-out", "check-again", "unlisted"]
+State = Literal["passed", "given", "ours", "left-out", "check-again"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,6 @@ class Part:
     ours          our own function: the exercise is not passed yet
     left-out      our own function, although the exercise is passed: a smaller part inside it is given for this run
     check-again   our own function: the exercise was passed before programs were kept
-    unlisted      our own function: there is no exercise
     """
 
     id: str
@@ -72,11 +71,10 @@ def choose_parts(
     model: str, progress: Progress, passed: PassedAnswers, given: Mapping[str, tuple[str, bytes]]
 ) -> list[Part]:
     """The parts of a model, in order. `given`: file and program of the parts given for this run, by exercise."""
-    listed = {row.id for row in entries()}
     for id in given:
         if id not in USED[model]:
             raise ArgumentError("build-not-used", exercise=id, model=model, known=Listed(USED[model]))
-    return [_part(id, progress, passed, given) if id in listed else Part(id, "unlisted") for id in USED[model]]
+    return [_part(id, progress, passed, given) for id in USED[model]]
 
 
 def _part(id: str, progress: Progress, passed: PassedAnswers, given: Mapping[str, tuple[str, bytes]]) -> Part:

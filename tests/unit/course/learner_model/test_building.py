@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.course.catalogue import entries, exercise
+from regard.course.catalogue import exercise
 from regard.course.exercise import CallResult, RunResult
 from regard.course.learner_model import building
 from regard.course.learner_model.building import Built, Output, build, poem_task, translation_task
@@ -23,8 +23,7 @@ def loaded(name: str) -> LanguageModel:
 
 
 def all_parts(model: str) -> list[Part]:
-    listed = {row.id for row in entries()}
-    return [Part(id, "passed", exercise(id).solution.encode()) for id in USED[model] if id in listed]
+    return [Part(id, "passed", exercise(id).solution.encode()) for id in USED[model]]
 
 
 def built_with(*parts: Part, text: str = "I love you") -> Built:

@@ -10,12 +10,12 @@ from regard.course.learner_model.program.our_parts import encoder_block
 from regard.course.learner_model.program.part_calls import Parts
 from regard.course.learner_model.program.sublayers import (
     Caches,
-    Layer,
     attended_memory,
     attention_with_cache,
     decoder_block_with_weights,
     embed,
     fed_forward,
+    fed_forward_with_gelu,
     linear,
     normalised,
     visible,
@@ -175,7 +175,7 @@ def compose(
         for layer, cache in zip(weights["decoder"], caches, strict=True):
             normed = normalised(p, x, layer, "self_attention_norm")
             x = x + attention_with_cache(p, normed, layer, n_heads, cache, positions)
-            x = x + _gelu_forward(normalised(p, x, layer, "feed_forward_norm"), layer)
+            x = x + fed_forward_with_gelu(p, normalised(p, x, layer, "feed_forward_norm"), layer)
         logits = p.layer_norm(x[:, -1], *weights["decoder_norm"])[0] @ weights["embedding"].T
         probabilities = p.next_probabilities(logits, temperature, top_k, top_p)
         id = p.pick(probabilities, u)
@@ -199,12 +199,5 @@ def _read_poem(p: Parts, weights: Mapping[str, Any], ids: list[int], n_heads: in
         heads, seen = p.scaled_dot_product_attention(p.rope(q, positions), p.rope(k, positions), v, mask)
         found.append(seen[0])
         x = x + linear(p.merge_heads(heads), layer, "self_attention.o_proj")
-        x = x + _gelu_forward(normalised(p, x, layer, "feed_forward_norm"), layer)
+        x = x + fed_forward_with_gelu(p, normalised(p, x, layer, "feed_forward_norm"), layer)
     return np.stack(found)
-
-
-def _gelu_forward(x: np.ndarray, layer: Layer) -> np.ndarray:
-    """The poet's feed-forward layer: GELU in place of the ReLU of the exercise."""
-    hidden = linear(x, layer, "feed_forward.up")
-    hidden = hidden / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (hidden + 0.044715 * hidden**3)))
-    return linear(hidden, layer, "feed_forward.down")

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "merge-heads": ("merge_heads",),
     "layer-norm": ("layer_norm",),
     "feed-forward": ("feed_forward",),
+    "gelu-feed-forward": ("gelu_feed_forward",),
     "positional-encoding": ("positional_encoding",),
     "rope": ("rope",),
     "causal-mask": ("create_causal_mask",),
@@ -74,6 +75,13 @@ def feed_forward(
     p: "Parts", x: np.ndarray, W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray, b_2: np.ndarray
 ) -> np.ndarray:
     return np.maximum(x @ W_1 + b_1, 0) @ W_2 + b_2
+
+
+def gelu_feed_forward(
+    p: "Parts", x: np.ndarray, W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray, b_2: np.ndarray
+) -> np.ndarray:
+    h = x @ W_1 + b_1
+    return h / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3))) @ W_2 + b_2
 
 
 def positional_encoding(p: "Parts", length: int, d_model: int) -> np.ndarray:

@@ -157,6 +157,7 @@ _SHAPES: dict[str, Callable[..., tuple[tuple[int, ...], ...]]] = {
     "merge_heads": lambda x: ((x.shape[0], x.shape[2], x.shape[1] * x.shape[3]),),
     "layer_norm": lambda x, gamma, beta, eps=0.0: (x.shape,),
     "feed_forward": lambda x, W_1, b_1, W_2, b_2: ((*x.shape[:-1], W_2.shape[1]),),
+    "gelu_feed_forward": lambda x, W_1, b_1, W_2, b_2: ((*x.shape[:-1], W_2.shape[1]),),
     "positional_encoding": lambda length, d_model: ((length, d_model),),
     "rope": lambda x, positions, base=0.0: (x.shape,),
     "create_causal_mask": lambda n: ((n, n),),

@@ -1,4 +1,4 @@
-"""What connects the parts in a model: projections, norms and the masks between them, and attention with a cache."""
+"""The sublayers of a model, built from a learner's functions: projections, attention, feed-forward, embedding."""
 
 import math
 from collections.abc import Mapping
@@ -82,12 +82,23 @@ def normalised(p: "Parts", x: np.ndarray, weights: Layer, name: str) -> np.ndarr
 
 
 def fed_forward(p: "Parts", x: np.ndarray, weights: Layer) -> np.ndarray:
-    """The feed-forward layer with its weights of the layer."""
+    """The feed-forward layer of the translator, with ReLU."""
+    out: np.ndarray = p.feed_forward(x, *_feed_forward_weights(weights))
+    return out
+
+
+def fed_forward_with_gelu(p: "Parts", x: np.ndarray, weights: Layer) -> np.ndarray:
+    """The feed-forward layer of the poet, with GELU."""
+    out: np.ndarray = p.gelu_feed_forward(x, *_feed_forward_weights(weights))
+    return out
+
+
+def _feed_forward_weights(weights: Layer) -> tuple[np.ndarray, ...]:
+    """W_1, b_1, W_2, b_2, used as x W."""
     up, down = (
         (weights[f"feed_forward.{name}.weight"].T, weights[f"feed_forward.{name}.bias"]) for name in ("up", "down")
     )
-    out: np.ndarray = p.feed_forward(x, *up, *down)
-    return out
+    return *up, *down
 
 
 def embed(p: "Parts", ids: np.ndarray, weights: Mapping[str, Any]) -> np.ndarray:

@@ -14,7 +14,7 @@ import regard
 from benchmarks.dated import finish, heading
 from regard.evaluation.alignment import (
     Aligned,
-    Head,
+    AlignedHead,
     alignment_error_rate,
     best_heads,
     chance_error_rate,
@@ -76,18 +76,18 @@ def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Ali
     return "\n".join(lines)
 
 
-def rows(read: Sequence[Head], written: Sequence[Head], best: int) -> list[str]:
+def rows(read: Sequence[AlignedHead], written: Sequence[AlignedHead], best: int) -> list[str]:
     """The best heads by either choice of rows."""
     errors = [{each[:2]: each.error for each in heads} for heads in (read, written)]
     ranked = sorted(errors[0], key=lambda head: min(each[head] for each in errors))[:best]
     return [f"| layer {head[0]}, head {head[1]} | {errors[0][head]:.3f} | {errors[1][head]:.3f} |" for head in ranked]
 
 
-def name(head: Head) -> str:
+def name(head: AlignedHead) -> str:
     return f"layer {head.layer}, head {head.head} ({head.error:.3f})"
 
 
-def agreement(model: LanguageModel, heads: Sequence[Head]) -> str:
+def agreement(model: LanguageModel, heads: Sequence[AlignedHead]) -> str:
     """Whether the model's settings name the best head, which `regard see` shows."""
     named = model.settings.alignment_heads
     if not named:
@@ -101,7 +101,7 @@ def agreement(model: LanguageModel, heads: Sequence[Head]) -> str:
     )
 
 
-def alignment_text(pair: Aligned, trace: Trace, head: Head) -> str:
+def alignment_text(pair: Aligned, trace: Trace, head: AlignedHead) -> str:
     """The source word with the highest weight in the row that writes each character."""
     record = trace.select("cross")[head.layer]
     linked = {j: pair.source[i] for i, j in head_links(record, pair, "written")[head.head]}

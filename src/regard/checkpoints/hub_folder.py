@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
-from regard.checkpoints.families import FAMILIES, ConfigKeys, Place
+from regard.checkpoints.families import FAMILIES, ConfigKeys, TensorPlace
 from regard.checkpoints.families.family import Target
 from regard.checkpoints.gguf_model import GgufTensors
 from regard.checkpoints.tensor_file import CONFIG, DTYPES, MOST_TENSORS, TensorFile, check_dtypes, write_model_files
@@ -136,7 +136,7 @@ HubTensors = ShardedTensors | GgufTensors
 class HubWeights(Mapping[str, np.ndarray]):
     """The weights under our names, each read on access from the tensors of the folder."""
 
-    def __init__(self, tensors: HubTensors, places: Mapping[str, Place]) -> None:
+    def __init__(self, tensors: HubTensors, places: Mapping[str, TensorPlace]) -> None:
         self.path = tensors.path
         self._tensors, self._places = tensors, dict(places)
 

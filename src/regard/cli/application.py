@@ -46,7 +46,7 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands with our help page; the error for an unknown name suggests the nearest one."""
 
     def get_help(self, ctx: Any) -> str:
@@ -81,7 +81,7 @@ def _group(
     """A group of commands; `alone` runs without a command, and `path` is part of the help keys."""
     context = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(
-        cls=Group,
+        cls=CommandGroup,
         help=help,
         add_completion=False,
         rich_markup_mode=None,

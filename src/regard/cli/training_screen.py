@@ -33,7 +33,7 @@ _DIM, _BOLD = Style(dim=True), Style(bold=True)
 
 
 @dataclass(slots=True)
-class State:
+class ScreenState:
     """The latest event of each kind, and the recent losses."""
 
     recipe: str
@@ -55,7 +55,7 @@ class State:
 # --- lines printed once ----------------------------------------------------------------------------------
 
 
-def started_lines(state: State, lang: Language) -> list[str]:
+def started_lines(state: ScreenState, lang: Language) -> list[str]:
     """What is trained, the step it continues from, and the checkpoints that were skipped."""
     event = state.started
     assert event is not None
@@ -85,7 +85,7 @@ def finished_lines(event: "Finished", lang: Language) -> list[str]:
     return lines
 
 
-def progress_line(state: State, lang: Language) -> str:
+def progress_line(state: ScreenState, lang: Language) -> str:
     """The progress in one plain line."""
     steps = state.started.steps if state.started else state.step
     pieces = [say("training-step", lang, step=f"{state.step:,}", steps=f"{steps:,}")]
@@ -98,7 +98,7 @@ def progress_line(state: State, lang: Language) -> str:
 # --- the live panel --------------------------------------------------------------------------------------
 
 
-def panel(state: State, elapsed: float, width: int, lang: Language) -> Group:
+def panel(state: ScreenState, elapsed: float, width: int, lang: Language) -> Group:
     """The live panel, with lines of at most `width` columns."""
     pieces = [say("training-elapsed", lang, time=duration(elapsed))]
     if state.started is None:
@@ -143,7 +143,7 @@ def sparkline(values: list[float], columns: int) -> str:
     return "".join(_SPARKS[int(level)] for level in levels.round())
 
 
-def _loss_parts(state: State, lang: Language) -> list[str]:
+def _loss_parts(state: ScreenState, lang: Language) -> list[str]:
     """The losses."""
     pieces = []
     if state.losses:
@@ -154,7 +154,7 @@ def _loss_parts(state: State, lang: Language) -> list[str]:
     return pieces
 
 
-def _speed_parts(state: State, lang: Language) -> list[str]:
+def _speed_parts(state: ScreenState, lang: Language) -> list[str]:
     """Learning rate and speed."""
     event = state.stepped
     if event is None:
@@ -167,7 +167,7 @@ def _speed_parts(state: State, lang: Language) -> list[str]:
     return pieces
 
 
-def _checkpoint_parts(state: State, lang: Language) -> list[str]:
+def _checkpoint_parts(state: ScreenState, lang: Language) -> list[str]:
     """The last checkpoint, and the number of skipped steps."""
     pieces = [say("training-saved", lang, step=f"{state.saved.step:,}")] if state.saved is not None else []
     return [*pieces, say("training-skipped", lang, count=state.skipped)] if state.skipped else pieces
@@ -207,7 +207,7 @@ class TrainingScreen:
         # The drawing thread does not inherit the language of this thread.
         self.lang: Language = lang or language()
         self.clock = clock
-        self.state = State(recipe=printable_label(recipe))
+        self.state = ScreenState(recipe=printable_label(recipe))
         self.live: Live | None = None
         self._started_at = self._last_printed = clock()
         self._has_printed = False

@@ -40,7 +40,7 @@ START, END = '<script type="application/json" id="certificate">', "</script>"
 
 
 @dataclass(frozen=True)
-class Item:
+class PassedItem:
     """One passed exercise."""
 
     id: str
@@ -60,7 +60,7 @@ class Certificate:
     regard: str
     """The version that wrote it."""
     language: Language
-    items: tuple[Item, ...]
+    items: tuple[PassedItem, ...]
     counts: Mapping[str, tuple[int, int]]
     """(done, all) of "lesson", "exercise" and "question"."""
     minutes: int
@@ -97,14 +97,14 @@ def collect(progress: Progress, answers: PassedAnswers, name: str) -> Certificat
     )
 
 
-def _item(id: str, progress: Progress, answers: PassedAnswers) -> Item:
+def _item(id: str, progress: Progress, answers: PassedAnswers) -> PassedItem:
     content, passed_at = answers.read(id), progress.work(id).passed_at
     assert passed_at is not None
     try:
         answer = None if content is None else content.decode()
     except UnicodeDecodeError:  # changed by hand since: it cannot be run again
         answer = None
-    return Item(id, passed_at, answer, None if answer is None else digest(answer))
+    return PassedItem(id, passed_at, answer, None if answer is None else digest(answer))
 
 
 def digest(answer: str) -> str:
@@ -148,8 +148,8 @@ def _certificate(data: Any) -> Certificate:
     return Certificate(items=tuple(map(_read_item, data["items"])), counts=counts, **known)
 
 
-def _read_item(data: Any) -> Item:
-    item = Item(**{name: data[name] for name in Item.__dataclass_fields__})
+def _read_item(data: Any) -> PassedItem:
+    item = PassedItem(**{name: data[name] for name in PassedItem.__dataclass_fields__})
     _require(isinstance(item.id, str) and isinstance(item.passed_at, str))
     _require(0 < len(item.id) <= LONGEST_NAME and len(item.passed_at) <= LONGEST_NAME)
     _require(all(text is None or isinstance(text, str) for text in (item.answer, item.sha256)))
@@ -244,7 +244,7 @@ def _table(certificate: Certificate) -> Iterator[str]:
     """The passed exercises, lesson by lesson. The heading of the columns is repeated on every printed page."""
     rows = {row.id: row for row in entries()}
     titles = {lesson.number: getattr(lesson.title, certificate.language) for lesson in lessons()}
-    found: dict[int, list[tuple[Entry, Item]]] = {}
+    found: dict[int, list[tuple[Entry, PassedItem]]] = {}
     for item in certificate.items:
         if item.id in rows:
             found.setdefault(rows[item.id].lesson, []).append((rows[item.id], item))
@@ -297,7 +297,7 @@ Outcome = Literal["passes", "fails", "changed", "no-answer", "unknown", "no-torc
 class Checked:
     """One item, and what became of it when it was run again."""
 
-    item: Item
+    item: PassedItem
     outcome: Outcome
     reason: str = ""
     """The diagnosis of an answer that fails."""

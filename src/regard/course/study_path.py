@@ -41,7 +41,7 @@ StepKind = Literal["lesson", "exercise", "question"]
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """One step of the path."""
 
     kind: StepKind
@@ -63,7 +63,7 @@ class LastDone:
     at: str
 
 
-def steps(progress: Progress) -> tuple[Step, ...]:
+def steps(progress: Progress) -> tuple[PathStep, ...]:
     """Every step, lesson by lesson: its text, its exercises, its questions."""
     found = [_lesson_step(lesson, progress) for lesson in lessons()]
     found += [_exercise_step(row, progress) for row in entries()]
@@ -71,7 +71,7 @@ def steps(progress: Progress) -> tuple[Step, ...]:
     return tuple(sorted(found, key=lambda step: step.lesson))
 
 
-def minutes_left(path: tuple[Step, ...]) -> float:
+def minutes_left(path: tuple[PathStep, ...]) -> float:
     """The time of the steps that are not done."""
     return sum(step.minutes for step in path if not step.is_done)
 
@@ -89,10 +89,10 @@ def last_done(progress: Progress) -> LastDone | None:
 # --- steps -------------------------------------------------------------------------------------------------
 
 
-def _lesson_step(lesson: Lesson, progress: Progress) -> Step:
+def _lesson_step(lesson: Lesson, progress: Progress) -> PathStep:
     minutes, title = lesson_minutes(lesson.number, language()), getattr(lesson.title, language())
     command = f"regard learn read {lesson.number}"
-    return Step("lesson", lesson.name, lesson.number, title, minutes, is_read(lesson, progress), command)
+    return PathStep("lesson", lesson.name, lesson.number, title, minutes, is_read(lesson, progress), command)
 
 
 def is_read(lesson: Lesson, progress: Progress) -> bool:
@@ -101,17 +101,17 @@ def is_read(lesson: Lesson, progress: Progress) -> bool:
     return lesson.name in progress.lessons or bool(own and all(map(progress.passed, own)))
 
 
-def _exercise_step(row: Entry, progress: Progress) -> Step:
+def _exercise_step(row: Entry, progress: Progress) -> PathStep:
     minutes, title = exercise_minutes(row.id, language()), getattr(row.title, language())
     command = f"regard learn start {row.id}"
-    return Step("exercise", row.id, row.lesson, title, minutes, progress.passed(row.id), command)
+    return PathStep("exercise", row.id, row.lesson, title, minutes, progress.passed(row.id), command)
 
 
-def _question_step(question: Question, progress: Progress) -> Step:
+def _question_step(question: Question, progress: Progress) -> PathStep:
     card = progress.questions.get(question.id)
     is_done = card is not None and card.rated == "good"
     minutes, command = question_minutes(question, language()), f"regard learn ask {question.id}"
-    return Step("question", question.id, question.lesson, question.text().ask, minutes, is_done, command)
+    return PathStep("question", question.id, question.lesson, question.text().ask, minutes, is_done, command)
 
 
 # --- times -------------------------------------------------------------------------------------------------

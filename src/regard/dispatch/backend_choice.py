@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from regard.arrays import Array, is_tensor
 from regard.attention_call import AttentionCall, make_call
 from regard.dispatch.guard import run_guarded
-from regard.dispatch.numpy_backends import Answer, Answers, Backend
+from regard.dispatch.numpy_backends import Answers, Backend, Support
 from regard.dispatch.recording import make_record, require_memory_for
 from regard.errors import BackendError, UnknownNameError
 from regard.messages import Listed
@@ -142,7 +142,7 @@ def choose(call: AttentionCall, name: str) -> Backend:
     if named is None:
         kind = "torch" if call.is_torch else "NumPy"
         raise UnknownNameError("backend-unknown", asked=name, kind=kind, names=Listed(b.name for b in every))
-    answer: Answer = named.answer(call)
+    answer: Support = named.answer(call)
     if not answer.yes:
         raise BackendError("backend-refuses", name=name, reason=str(answer), chosen=first.name)
     return named

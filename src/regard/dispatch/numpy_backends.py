@@ -1,4 +1,4 @@
-"""`Backend` and `Answer`, and the backends for NumPy arrays: blocked (fast), then reference (the definition)."""
+"""`Backend` and `Support`, and the backends for NumPy arrays: blocked (fast), then reference (the definition)."""
 
 from collections.abc import Callable
 from math import prod
@@ -16,7 +16,7 @@ from regard.reference import log_sum_exp, statistics_of
 from regard.reference.attention import attention_scores, computing_dtype, softmax, weighted_sum
 
 
-class Answer(NamedTuple):
+class Support(NamedTuple):
     """Yes, perhaps with a remark; or no, with the reason. `key` names the message of the remark or reason."""
 
     yes: bool
@@ -30,14 +30,14 @@ class Answer(NamedTuple):
         return say("backend-yes-but", remark=text) if text else say("backend-yes")
 
 
-YES = Answer(True)
+YES = Support(True)
 
 
 class Backend(NamedTuple):
     """One implementation of attention. `scratch` is the temporary memory of a call in bytes; 0 where it is small."""
 
     name: str
-    answer: Callable[[AttentionCall], Answer]
+    answer: Callable[[AttentionCall], Support]
     run: Callable[[AttentionCall], tuple[Array, Statistics]]
     scratch: Callable[[AttentionCall], int] = lambda _: 0
 
@@ -52,8 +52,8 @@ class Answers(dict[str, str]):
         return "\n".join(f"{'→' if n == self.chosen else ' '} {n:<{width}}  {text}" for n, text in self.items())
 
 
-def _blocked_answer(call: AttentionCall) -> Answer:
-    return Answer(False, "no-dropout", {"backend": "reference"}) if call.dropout else YES
+def _blocked_answer(call: AttentionCall) -> Support:
+    return Support(False, "no-dropout", {"backend": "reference"}) if call.dropout else YES
 
 
 def _blocked(call: AttentionCall) -> tuple[Array, Statistics]:
@@ -83,5 +83,5 @@ def _reference(call: AttentionCall) -> tuple[Array, Statistics]:
 
 BACKENDS = (
     Backend("blocked", _blocked_answer, _blocked),
-    Backend("reference", lambda _: Answer(True, "whole-matrix"), _reference),
+    Backend("reference", lambda _: Support(True, "whole-matrix"), _reference),
 )

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.dispatch.numpy_backends import YES, Answer, Backend
+from regard.dispatch.numpy_backends import YES, Backend, Support
 from regard.functional.attention import attention_scores, attention_weights, computing_dtype, log_sum_exp, weighted_sum
 from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of
@@ -21,14 +21,14 @@ from regard.memory import free_gpu_bytes, require_bytes
 from regard.records import See, Statistics
 
 
-def _sdpa_answer(call: AttentionCall) -> Answer:
+def _sdpa_answer(call: AttentionCall) -> Support:
     if call.see is not None or call.softcap is not None:
         able = next(one.name for one in BACKENDS[1:] if one.answer(call).yes)  # the last one can run any call
-        return Answer(False, "no-softcap" if call.see is None else "no-statistics", {"backend": able})
+        return Support(False, "no-softcap" if call.see is None else "no-statistics", {"backend": able})
     if call.dropout:
-        return Answer(True, "whole-matrix-dropout")
+        return Support(True, "whole-matrix-dropout")
     if call.bias is not None and call.bias.requires_grad:
-        return Answer(True, "whole-matrix-bias")
+        return Support(True, "whole-matrix-bias")
     return YES
 
 
@@ -39,9 +39,9 @@ def _sdpa(call: AttentionCall) -> tuple[Tensor, Statistics]:
     return out, Statistics()
 
 
-def _triton_answer(call: AttentionCall) -> Answer:
+def _triton_answer(call: AttentionCall) -> Support:
     reason = refusal(call)
-    return YES if reason is None else Answer(False, *reason)
+    return YES if reason is None else Support(False, *reason)
 
 
 def _triton(call: AttentionCall) -> tuple[Tensor, Statistics]:
@@ -50,16 +50,16 @@ def _triton(call: AttentionCall) -> tuple[Tensor, Statistics]:
     return attention(call)
 
 
-def _chunked_answer(call: AttentionCall) -> Answer:
+def _chunked_answer(call: AttentionCall) -> Support:
     if call.dropout:
-        return Answer(False, "no-dropout", {"backend": "eager"})
+        return Support(False, "no-dropout", {"backend": "eager"})
     if call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v):
         can = "eager" if _triton_answer(call).yes is False else "triton, eager"
-        return Answer(False, "no-differentiable-statistics", {"backends": can})
+        return Support(False, "no-differentiable-statistics", {"backends": can})
     if call.bias is not None and call.bias.requires_grad:
-        return Answer(False, "no-bias-gradient", {"backend": "eager"})
+        return Support(False, "no-bias-gradient", {"backend": "eager"})
     if torch.compiler.is_compiling():
-        return Answer(False, "no-tracing", {"backend": "eager"})
+        return Support(False, "no-tracing", {"backend": "eager"})
     return YES
 
 
@@ -142,5 +142,5 @@ BACKENDS = (
     Backend("sdpa", _sdpa_answer, _sdpa),
     Backend("triton", _triton_answer, _triton, scratch_for),
     Backend("chunked", _chunked_answer, _chunked),
-    Backend("eager", lambda _: Answer(True, "whole-matrix"), _eager),
+    Backend("eager", lambda _: Support(True, "whole-matrix"), _eager),
 )

@@ -46,7 +46,7 @@ class Aligned(NamedTuple):
         return "".join(self.target)
 
 
-class Head(NamedTuple):
+class AlignedHead(NamedTuple):
     """A head of cross-attention, layer and head counted from 0, and its alignment error rate."""
 
     layer: int
@@ -162,7 +162,7 @@ def alignment_error_rate(found: Iterable[tuple[Aligned, set[Link]]]) -> float:
     return 1 - right / size if size else 0.0
 
 
-def best_heads(seen: Iterable[tuple[Aligned, Trace]], row_choice: RowChoice = "read") -> list[Head]:
+def best_heads(seen: Iterable[tuple[Aligned, Trace]], row_choice: RowChoice = "read") -> list[AlignedHead]:
     """Every cross-attention head with its alignment error rate over the set, best first.
 
     Each Trace is of one forward pass over its pair, as from `LanguageModel.see(pair.text, output=pair.output)`:
@@ -176,7 +176,7 @@ def best_heads(seen: Iterable[tuple[Aligned, Trace]], row_choice: RowChoice = "r
         for layer, record in enumerate(records):
             for head, each in enumerate(head_links(record, pair, row_choice)):
                 found[layer, head].append((pair, each))
-    heads = [Head(layer, head, alignment_error_rate(each)) for (layer, head), each in found.items()]
+    heads = [AlignedHead(layer, head, alignment_error_rate(each)) for (layer, head), each in found.items()]
     return sorted(heads, key=lambda head: (head.error, head))
 
 

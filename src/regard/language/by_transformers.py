@@ -23,7 +23,7 @@ from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
 from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
 from regard.language.input_text import check_text
-from regard.language.model import Backend, LanguageModel
+from regard.language.model import LanguageModel, ModelBackend
 from regard.language.seeing import Seen, SilencedToken, labels
 from regard.language.settings import SpecialIds, Task
 from regard.messages import Listed, say
@@ -67,7 +67,7 @@ def load_by_transformers(name: str, files: HubFiles, *, asked: bool) -> Language
         after=after,
     )
     reason = say("backend-asked") if asked else say("backend-other-family", found=kind)
-    backend = Backend("transformers", reason)
+    backend = ModelBackend("transformers", reason)
     model.requires_grad_(False)
     settings, template = files.settings(task), files.template()
     return TransformersModel(name, files.folder, model, tokenizer, settings, special, backend, template=template)

@@ -22,7 +22,7 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.language.input_text import WORDS_FILE, read_words
-from regard.language.model import Backend, LanguageModel
+from regard.language.model import LanguageModel, ModelBackend
 from regard.language.settings import Task, read_settings, special_ids_of
 from regard.messages import Listed, say
 from regard.packages import require_package
@@ -113,7 +113,9 @@ def _load_own(name: str, folder: Path, backend: BackendName | None) -> LanguageM
     settings = read_settings(file_in_folder(folder, SETTINGS) if has_settings else None, config)
     has_words = os.path.lexists(folder / WORDS_FILE)
     words = read_words(file_in_folder(folder, WORDS_FILE)) if has_words else frozenset()
-    chosen = Backend("numpy", say("backend-small")) if backend is None else Backend(backend, say("backend-asked"))
+    chosen = (
+        ModelBackend("numpy", say("backend-small")) if backend is None else ModelBackend(backend, say("backend-asked"))
+    )
     model = _model(stored, chosen)
     return LanguageModel(name, folder, model, tokenizer, settings, special_ids_of(tokenizer), chosen, words)
 
@@ -162,18 +164,18 @@ def _with_tokenizer(
     return LanguageModel(name, source, model, tokenizer, settings, special, chosen, template=template)
 
 
-def _chosen_backend(stored: Stored, asked: BackendName | None) -> Backend:
+def _chosen_backend(stored: Stored, asked: BackendName | None) -> ModelBackend:
     if asked is not None:
-        return Backend(asked, say("backend-asked"))
+        return ModelBackend(asked, say("backend-asked"))
     count = sum(prod(shape) for shape in stored.tensors.shapes.values())
     if count < LARGE:
-        return Backend("numpy", say("backend-small"))
+        return ModelBackend("numpy", say("backend-small"))
     if find_spec("torch") is None:
-        return Backend("numpy", say("backend-no-torch"))
-    return Backend("torch", say("backend-large", count=count))
+        return ModelBackend("numpy", say("backend-no-torch"))
+    return ModelBackend("torch", say("backend-large", count=count))
 
 
-def _model(stored: Stored, backend: Backend) -> Any:
+def _model(stored: Stored, backend: ModelBackend) -> Any:
     """The Transformer with its weights in float32."""
     if backend.name == "torch":
         from regard.models import Transformer as TorchTransformer

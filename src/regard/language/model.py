@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard.text.chat_template import Message
 
 
-class Backend(NamedTuple):
+class ModelBackend(NamedTuple):
     """What computes a model, and why."""
 
     name: Literal["numpy", "torch", "transformers"]
@@ -49,7 +49,7 @@ class LanguageModel:
     tokenizer: AnyTokenizer
     settings: Settings
     special: SpecialIds
-    backend: Backend
+    backend: ModelBackend
     words: frozenset[str] = frozenset()
     template: "ChatTemplate | None" = None
 

@@ -44,7 +44,7 @@ class ReadText(NamedTuple):
     was_cut: bool
 
 
-class Reader(ABC):
+class TextReader(ABC):
     """A model that reads texts."""
 
     name: str
@@ -68,7 +68,7 @@ class Reader(ABC):
     def _weights(self) -> Iterable[tuple[str, Any]]: ...
 
 
-def reader_of(model: Any, tokenizer: Any) -> Reader:
+def reader_of(model: Any, tokenizer: Any) -> TextReader:
     """The reader for a language model, its name or folder, or a PyTorch module with a tokenizer."""
     if isinstance(model, str | os.PathLike):
         model = load(model)
@@ -81,7 +81,7 @@ def reader_of(model: Any, tokenizer: Any) -> Reader:
     return _ModuleReader(model, tokenizer)
 
 
-class _LanguageReader(Reader):
+class _LanguageReader(TextReader):
     """A model that `regard.load` gave."""
 
     def __init__(self, model: LanguageModel) -> None:
@@ -134,7 +134,7 @@ class _LanguageReader(Reader):
         return module.weights.items() if self.model.backend.name == "numpy" else _parameters(module)
 
 
-class _ModuleReader(Reader):
+class _ModuleReader(TextReader):
     """A PyTorch module that is called with ids, B T."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -176,7 +176,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass
-class State:
+class SurveyState:
     """What one process has done: of the texts rank, rank + world, … the first `done`."""
 
     world: int
@@ -240,7 +240,7 @@ def survey(
         states = [] if folder is None else _read_states(folder, settings)
         own = next((one for one in states if (one.rank, one.world) == (rank, world)), None)
         if own is None:
-            own = State(world, rank, settings, HeadSums(columns, passages))
+            own = SurveyState(world, rank, settings, HeadSums(columns, passages))
             states.append(own)
         wait()  # all have read the states before one of them writes
         _run(reader, lines, states, own, folder, progress)
@@ -257,7 +257,12 @@ def survey(
 
 
 def _run(
-    reader: Reader, lines: Iterable[str], states: list[State], own: State, folder: Path | None, progress: Any
+    reader: TextReader,
+    lines: Iterable[str],
+    states: list[SurveyState],
+    own: SurveyState,
+    folder: Path | None,
+    progress: Any,
 ) -> None:
     """Read the texts of this process that are not done. FileError where texts that are done have changed."""
     before, same = 0, _Unchanged(states)
@@ -284,7 +289,7 @@ def _run(
 class _Unchanged:
     """Whether the texts that were done before are the same now: known once all of them have been passed."""
 
-    def __init__(self, states: list[State]) -> None:
+    def __init__(self, states: list[SurveyState]) -> None:
         self._last = max((one.rank + (one.done - 1) * one.world for one in states if one.done), default=-1)
         self._wanted = sum(int(one.digest, 16) for one in states)
         self._found = 0
@@ -307,7 +312,7 @@ def _hash(number: int, text: str) -> int:
     return int(hashlib.sha256(f"{number} {text}".encode("utf-8", "surrogatepass")).hexdigest(), 16)
 
 
-def _read(reader: Reader, text: str, number: int, own: State) -> None:
+def _read(reader: TextReader, text: str, number: int, own: SurveyState) -> None:
     if not text.strip():
         own.count("empty")
         return
@@ -324,7 +329,7 @@ def _read(reader: Reader, text: str, number: int, own: State) -> None:
     own.sums.add(found.trace, number, own.settings["queries"])
 
 
-def _merged(name: str, states: list[State]) -> Survey:
+def _merged(name: str, states: list[SurveyState]) -> Survey:
     """The survey of all states, merged in a fixed order."""
     first, *others = sorted(states, key=lambda one: (one.world, one.rank))
     total = HeadSums(first.sums.columns, first.sums.best_of)
@@ -376,7 +381,7 @@ def _made_folder(folder: Path) -> Path:
     return folder
 
 
-def _read_states(folder: Path, settings: dict[str, Any]) -> list[State]:
+def _read_states(folder: Path, settings: dict[str, Any]) -> list[SurveyState]:
     """The state files of a folder. FileError where one is damaged, or belongs to another survey."""
     states = []
     for path in sorted(folder.iterdir()):
@@ -385,7 +390,7 @@ def _read_states(folder: Path, settings: dict[str, Any]) -> list[State]:
         try:
             found = parse_json(read_file(path, most=LARGEST, within=folder))
             found["sums"], found["skipped"] = HeadSums.from_json(found["sums"]), read_skipped(found["skipped"])
-            state = State(**found)
+            state = SurveyState(**found)
             numbers = state.world, state.rank, state.done, int(state.digest, 16)
         except (JsonError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FileError("survey-garbled", path=str(path)) from error

@@ -18,7 +18,7 @@ from regard.reference.statistics import entropy
 from regard.trace import Trace
 from regard.trace.from_weights import KINDS
 from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Coverage
-from regard.trace.measures.visibility import Block, Visibility, is_across, not_fully_masked, visibilities
+from regard.trace.measures.visibility import RowBlock, Visibility, is_across, not_fully_masked, visibilities
 
 MEASURES = ("entropy", "sink", "distance")
 OFFSETS = (*(f"back-{n}" for n in range(2, 9)), *(f"ahead-{n}" for n in range(1, 9)))
@@ -64,11 +64,11 @@ class HeadSums:
         self.texts += 1
         self.tokens += max(record.shape[2] for record in trace)
         for group in groups(trace, queries):
-            found = Found(group, self.columns)
+            found = TextSums(group, self.columns)
             for name, heads in group.layers():
                 self._add(name, group, found, heads, text)
 
-    def _add(self, name: str, group: "Group", found: "Found", heads: slice, text: int) -> None:
+    def _add(self, name: str, group: "LayerGroup", found: "TextSums", heads: slice, text: int) -> None:
         count = heads.stop - heads.start
         if name not in self.sums:
             self.names.append((name, group.record.kind, count))
@@ -158,7 +158,7 @@ def columns_of() -> tuple[str, ...]:
 # --- one text --------------------------------------------------------------------------------------------
 
 
-class Layer(NamedTuple):
+class LayerRows(NamedTuple):
     """The measured rows of one layer of a text."""
 
     record: Record
@@ -170,10 +170,10 @@ class Layer(NamedTuple):
     """H r"""
 
 
-class Group(NamedTuple):
+class LayerGroup(NamedTuple):
     """Layers of the same kind with the same visible keys, so that each pattern is computed once for all of them."""
 
-    members: list[Layer]
+    members: list[LayerRows]
     visibility: Visibility
     rows: np.ndarray
     """r: the measured queries."""
@@ -225,9 +225,9 @@ def _part(tokens: tuple[tuple[str, ...], ...] | None, at: int, around: int) -> t
     return (() if tokens is None else tokens[0][start : at + around + 1]), start
 
 
-def groups(trace: Trace, queries: int | None) -> Iterator[Group]:
+def groups(trace: Trace, queries: int | None) -> Iterator[LayerGroup]:
     """The layers of a text, in groups of at most `CELLS_AT_A_TIME` weights."""
-    waiting: dict[Any, Group] = {}
+    waiting: dict[Any, LayerGroup] = {}
     for visibility in visibilities(trace):
         record = visibility.record
         parts = measured_rows(record.shape[2], None if is_across(record) else queries)
@@ -239,7 +239,7 @@ def groups(trace: Trace, queries: int | None) -> Iterator[Group]:
             if group is not None:
                 yield group
             rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-            waiting[key] = Group([layer], visibility, rows, seen)
+            waiting[key] = LayerGroup([layer], visibility, rows, seen)
         else:
             group.members.append(layer)
     yield from waiting.values()
@@ -258,7 +258,7 @@ def measured_rows(T: int, queries: int | None) -> list[slice]:
     return [slice(start, start + high) for start in starts.tolist()]
 
 
-def _layer(visibility: Visibility, parts: list[slice]) -> Layer:
+def _layer(visibility: Visibility, parts: list[slice]) -> LayerRows:
     record = visibility.record
     weights = np.concatenate([np.asarray(to_numpy(record.weights(rows=part)))[0] for part in parts], axis=1)
     weights = weights.astype(np.float32, copy=False)
@@ -270,13 +270,13 @@ def _layer(visibility: Visibility, parts: list[slice]) -> Layer:
     sink = record.sink_mass
     if sink is not None:
         sink = np.concatenate([np.asarray(to_numpy(sink[0, :, part])) for part in parts], axis=1)
-    return Layer(record, weights if valid.all() else np.where(valid[..., None], weights, 0), valid, sink)
+    return LayerRows(record, weights if valid.all() else np.where(valid[..., None], weights, 0), valid, sink)
 
 
-class Found:
+class TextSums:
     """What one text adds, H × columns: `above`, `of` and `queries`; and where each pattern shows best."""
 
-    def __init__(self, group: Group, columns: tuple[str, ...]) -> None:
+    def __init__(self, group: LayerGroup, columns: tuple[str, ...]) -> None:
         self.weights = np.concatenate([layer.weights for layer in group.members])  # H r S
         self.valid = np.concatenate([layer.valid for layer in group.members])  # H r
         self.column = {name: number for number, name in enumerate(columns)}
@@ -289,7 +289,7 @@ class Found:
         if is_across(group.record):
             self._add_alignment(group)
 
-    def _add_measures(self, group: Group) -> None:
+    def _add_measures(self, group: LayerGroup) -> None:
         sink = None
         if group.members[0].sink_mass is not None:
             sink = np.concatenate([np.asarray(layer.sink_mass) for layer in group.members])
@@ -304,7 +304,7 @@ class Found:
         for name, value in values.items():
             self._set(name, np.where(self.valid, value, 0).sum(1, dtype=np.float64), count, count)
 
-    def _add_patterns(self, group: Group) -> None:
+    def _add_patterns(self, group: LayerGroup) -> None:
         across, named = is_across(group.record), group.record.key_tokens is not None
         patterns: dict[str, Pattern] = {
             name: one for name, one in patterns_for(across, named).items() if name in self.column
@@ -327,12 +327,12 @@ class Found:
         for number, name in enumerate(patterns):
             self._set(name, above[:, number], of[:, number], informative[..., number].sum(0))
 
-    def _add_alignment(self, group: Group) -> None:
+    def _add_alignment(self, group: LayerGroup) -> None:
         """The score of the whole text counts once."""
         H, _, S = self.weights.shape
         record = group.record.changed(shape=(1, H, len(group.rows), S))
         coverage = Coverage(record)
-        coverage.add(Block(slice(0, len(group.rows)), self.weights[None], self.valid[None]), group.seen[None, None])
+        coverage.add(RowBlock(slice(0, len(group.rows)), self.weights[None], self.valid[None]), group.seen[None, None])
         scores = coverage.scores()
         values, queries = (
             np.array([0.0 if one is None else getattr(one, name) for one in scores]) for name in ("value", "queries")

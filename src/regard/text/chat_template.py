@@ -120,7 +120,7 @@ def _rendered(template: str, values: dict[str, Any]) -> str:
     from jinja2.ext import Extension, loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Generation(Extension):
+    class GenerationTag(Extension):
         """{% generation %} marks what the model writes; it changes no text."""
 
         tags = {"generation"}  # noqa: RUF012 - Jinja's own way
@@ -137,7 +137,7 @@ def _rendered(template: str, values: dict[str, Any]) -> str:
         return json.dumps(value, ensure_ascii=ensure_ascii, **layout)
 
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loopcontrols]
     )
     environment.filters["tojson"] = to_json
     environment.globals["raise_exception"] = raise_exception

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from regard.cli.training_screen import RECENT, State, TrainingScreen, bar, duration, panel, sparkline
+from regard.cli.training_screen import RECENT, ScreenState, TrainingScreen, bar, duration, panel, sparkline
 from regard.messages import LANGUAGES
 from regard.training.journal import Event, Finished, Saved, Started, Stepped, Validated
 
@@ -48,7 +48,7 @@ def printed(*events: Event, lang: str = "en") -> list[str]:
     return out.getvalue().splitlines()
 
 
-def drawn(state: State, width: int, lang: str = "en") -> list[str]:
+def drawn(state: ScreenState, width: int, lang: str = "en") -> list[str]:
     out = io.StringIO()
     Console(file=out, width=width, color_system=None).print(panel(state, 61, width, lang))  # type: ignore[arg-type]
     return out.getvalue().splitlines()
@@ -166,10 +166,10 @@ def test_an_event_is_fast(terminal: Screen) -> None:
     assert len(screen.state.losses) <= 2 * RECENT
 
 
-def example_state() -> State:
+def example_state() -> ScreenState:
     saved, validated = Saved(step=400, path=Path("x")), Validated(step=400, loss=2.0, best=1.9)
     losses = [5 - n / 100 for n in range(300)]
-    return State("多语言-recipe", STARTED, step(500), validated, saved, losses=losses, skipped=3)
+    return ScreenState("多语言-recipe", STARTED, step(500), validated, saved, losses=losses, skipped=3)
 
 
 def test_the_panel() -> None:
@@ -185,7 +185,7 @@ def test_the_panel() -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("width", [12, 24, 40, 80, 200])
 def test_no_line_is_too_wide(lang: str, width: int) -> None:
-    for state in (example_state(), State("copy"), State("copy", STARTED)):
+    for state in (example_state(), ScreenState("copy"), ScreenState("copy", STARTED)):
         lines = panel(state, 1e6, width, lang).renderables  # type: ignore[arg-type]
         assert max(line.cell_len for line in lines) <= max(width, 10)  # type: ignore[union-attr]
 

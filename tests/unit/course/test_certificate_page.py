@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from regard.course.catalogue import entry
-from regard.course.certificate import Certificate, Item, digest, page
+from regard.course.certificate import Certificate, PassedItem, digest, page
 from regard.messages import LANGUAGES, Language
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
@@ -14,8 +14,8 @@ EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 
 def made(lang: Language = "en", name: str = "Ada Lovelace", answer: str | None = "x = 1\n") -> Certificate:
     items = (
-        Item("softmax", "2026-01-02T03:04:05+00:00", answer, None if answer is None else digest(answer)),
-        Item("rope", "2026-03-04T00:00:00+00:00", None, None),
+        PassedItem("softmax", "2026-01-02T03:04:05+00:00", answer, None if answer is None else digest(answer)),
+        PassedItem("rope", "2026-03-04T00:00:00+00:00", None, None),
     )
     counts = {"exercise": (2, 54), "lesson": (3, 12), "question": (4, 100)}
     about = {"written_at": "2026-03-05T00:00:00+00:00", "regard": "0.1.0", "minutes": 90}

@@ -6,18 +6,18 @@ import pytest
 
 from regard.course import certificate as module
 from regard.course.catalogue import exercise
-from regard.course.certificate import Certificate, Item, digest, verify
+from regard.course.certificate import Certificate, PassedItem, digest, verify
 
 AT = "2026-01-02T03:04:05+00:00"
 
 
-def certificate(*items: Item) -> Certificate:
+def certificate(*items: PassedItem) -> Certificate:
     about = {"name": "", "written_at": AT, "regard": "0.1.0", "minutes": 1}
     return Certificate(language="en", items=items, counts={}, **about)  # type: ignore[arg-type]
 
 
-def item(id: str, answer: str | None) -> Item:
-    return Item(id, AT, answer, None if answer is None else digest(answer))
+def item(id: str, answer: str | None) -> PassedItem:
+    return PassedItem(id, AT, answer, None if answer is None else digest(answer))
 
 
 def test_every_item_is_reported() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from regard.course.progress import Rating
 from regard.course.questions import LEVELS, question, questions, topics
-from regard.course.questions.interview import LIMITS, Answer, choose, limit, summary, topic_named
+from regard.course.questions.interview import LIMITS, RatedAnswer, choose, limit, summary, topic_named
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import LANGUAGES
 
@@ -57,8 +57,8 @@ def test_limits_add_up() -> None:
     assert set(LIMITS) == set(LEVELS)
 
 
-def answer(id: str, rating: Rating, seconds: float | None = None) -> Answer:
-    return Answer(question(id), rating, seconds)
+def answer(id: str, rating: Rating, seconds: float | None = None) -> RatedAnswer:
+    return RatedAnswer(question(id), rating, seconds)
 
 
 def test_summary() -> None:

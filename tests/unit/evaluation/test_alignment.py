@@ -15,7 +15,7 @@ from tolerances import assert_close
 from regard.errors import ArgumentError, FileError
 from regard.evaluation.alignment import (
     Aligned,
-    Head,
+    AlignedHead,
     RowChoice,
     alignment_error_rate,
     best_heads,
@@ -150,8 +150,8 @@ def test_best_head_is_first_for_both_row_choices() -> None:
     reader, writer, sleeper, mixed = [4, 0, 1, 2, 3], [0, 1, 2, 3, 4], [4] * 5, [0, 0, 1, 0, 0]
     layers = Trace([*attention(LOVE, sleeper, mixed), *attention(LOVE, writer, reader)])
     assert [(head.layer, head.head) for head in best_heads([(LOVE, layers)])] == [(1, 1), (0, 1), (0, 0), (1, 0)]
-    assert best_heads([(LOVE, layers)])[0] == Head(1, 1, 0.0)
-    assert best_heads([(LOVE, layers)], "written")[0] == Head(1, 0, 0.0)
+    assert best_heads([(LOVE, layers)])[0] == AlignedHead(1, 1, 0.0)
+    assert best_heads([(LOVE, layers)], "written")[0] == AlignedHead(1, 0, 0.0)
 
 
 def test_heads_are_ranked_over_all_pairs() -> None:

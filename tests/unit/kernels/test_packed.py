@@ -13,12 +13,12 @@ from tolerances import assert_close
 
 from regard import Mask, See, attend
 from regard.kernels.blocked import forward as blocked
-from regard.kernels.blocked.scores import Head
+from regard.kernels.blocked.scores import HeadInputs
 from regard.kernels.chunked import forward as chunked
 from regard.kernels.chunked.scores import Slab
 
 EVERYTHING = See(map=7, max_score=True, entropy=True, received=True, distance=True, top=3)
-BACKENDS: dict[str, type[Head | Slab]] = {"blocked": Head, "chunked": Slab}
+BACKENDS: dict[str, type[HeadInputs | Slab]] = {"blocked": HeadInputs, "chunked": Slab}
 
 
 def arrays(backend: str, *shape: int, seed: int = 0) -> list[Any]:

@@ -17,7 +17,7 @@ import regard
 from regard.errors import ArgumentError, FileError, RegardError
 from regard.surveys import Survey, read_survey
 from regard.surveys.running import reader_of
-from regard.surveys.sums import Found, HeadSums, columns_of, groups
+from regard.surveys.sums import HeadSums, TextSums, columns_of, groups
 
 POEMS = [
     "五绝｜床前明月光，疑是地上霜。举头望明月，低头思故乡。",
@@ -75,7 +75,7 @@ def test_interval_is_that_of_a_ratio_of_means(poet: Any, whole: Survey) -> None:
     above, of = [], []
     for text in filter(None, POEMS):
         (group,) = groups(reader.read(text).trace, 64)
-        found = Found(group, columns)
+        found = TextSums(group, columns)
         above.append(found.above)
         of.append(found.of)
     names = [(layer, head) for layer, _, count in whole.sums.names for head in range(count)]

@@ -5,7 +5,7 @@ To add a family, write a file with a `Family` and list it here.
 
 from regard.checkpoints.families import bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, opt, phi3, roberta, t5
 from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.checkpoints.families.family import Family, Place
+from regard.checkpoints.families.family import Family, TensorPlace
 
 FAMILIES: dict[str, Family] = {
     "bart": bart.BART,
@@ -26,4 +26,4 @@ FAMILIES: dict[str, Family] = {
     "t5": t5.FAMILY,
 }
 
-__all__ = ["FAMILIES", "ConfigKeys", "Family", "Place"]
+__all__ = ["FAMILIES", "ConfigKeys", "Family", "TensorPlace"]

@@ -69,12 +69,12 @@ class Family:
     renamed: Mapping[str, str] = field(default_factory=dict)
     settings: Callable[[TransformerConfig], dict[str, Any]] | None = None
 
-    def places(self, shapes: Mapping[str, Shape], config: TransformerConfig) -> "dict[str, Place]":
+    def places(self, shapes: Mapping[str, Shape], config: TransformerConfig) -> "dict[str, TensorPlace]":
         """Where each of our weights is, by name, from the names and shapes of the tensors in the files.
 
         Raises UnknownNameError with the names that this family does not have.
         """
-        wanted, found, unknown = weight_shapes(config), dict[str, Place](), list[str]()
+        wanted, found, unknown = weight_shapes(config), dict[str, TensorPlace](), list[str]()
         for name, shape in shapes.items():
             target = self._target(name)
             if target is None:
@@ -114,7 +114,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """Where one of our weights is in their files: a range of rows of a tensor, and its layout."""
 
     tensor: str
@@ -149,20 +149,20 @@ class Place:
 
 def _parts(
     name: str, target: Target, shape: Shape, wanted: Mapping[str, Shape], config: TransformerConfig
-) -> dict[str, Place]:
+) -> dict[str, TensorPlace]:
     """The place of each weight of a target. Rows are divided as our weights need them, else evenly."""
     if not target.names:
         return {}
     if target.first_row and shape[:1] != (1,):
         raise _shape_error(name, shape, "(1, …)")
     if len(target.names) == 1 and not target.skip:
-        return {target.names[0]: Place(name, transposed=target.transposed, first_row=target.first_row)}
+        return {target.names[0]: TensorPlace(name, transposed=target.transposed, first_row=target.first_row)}
     if target.per_head:
         count = len(target.names)
         if not shape or shape[0] % (config.n_heads * count):
             raise _shape_error(name, shape, f"{config.n_heads} × {count} × …")
         return {
-            one: Place(name, per_head=(config.n_heads, count, part), transposed=target.transposed)
+            one: TensorPlace(name, per_head=(config.n_heads, count, part), transposed=target.transposed)
             for part, one in enumerate(target.names)
         }
     if not shape:
@@ -172,7 +172,7 @@ def _parts(
     found, start = {}, target.skip
     for one in target.names:
         stop = start + (wanted[one][0] if one in wanted else even)
-        found[one] = Place(name, slice(start, stop), target.transposed)
+        found[one] = TensorPlace(name, slice(start, stop), target.transposed)
         start = stop
     if start != total:
         raise _shape_error(name, shape, str(start))

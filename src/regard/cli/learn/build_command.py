@@ -20,7 +20,7 @@ from regard.printable import one_line
 
 if TYPE_CHECKING:
     from regard.course.grading.verdict import Verdict
-    from regard.course.learner_model.building import Built, Task
+    from regard.course.learner_model.building import BuildTask, Built
     from regard.course.learner_model.parts import Part
     from regard.language import LanguageModel
 
@@ -100,7 +100,7 @@ def _graded(parts: "list[Part]") -> "dict[str, Verdict]":
 
 
 def _show(
-    model: "LanguageModel", task: "Task", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
+    model: "LanguageModel", task: "BuildTask", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
 ) -> None:
     put("\n".join(_list(model.name, parts, built, verdicts)))
     put()
@@ -136,20 +136,20 @@ def _list(model: str, parts: "list[Part]", built: "Built", verdicts: "dict[str, 
     return lines
 
 
-def _in_one(model: "LanguageModel", task: "Task", text: str) -> str:
+def _in_one(model: "LanguageModel", task: "BuildTask", text: str) -> str:
     """The text and its translation in one line; of the poet, the poem, a line for each sentence."""
     if model.settings.task == "translation":
         return one_line(f"{task.text} → {text or say('build-nothing')}")
     return in_lines(text)
 
 
-def _put_output(key: str, model: "LanguageModel", task: "Task", text: str) -> None:
+def _put_output(key: str, model: "LanguageModel", task: "BuildTask", text: str) -> None:
     """A translation stands on the line of its heading, a poem below."""
     heading, written = say(key), _in_one(model, task, text)
     put(heading + written if model.settings.task == "translation" else f"{heading.rstrip()}\n{written}")
 
 
-def _show_both(model: "LanguageModel", task: "Task", built: "Built") -> None:
+def _show_both(model: "LanguageModel", task: "BuildTask", built: "Built") -> None:
     assert built.yours is not None
     for key, output in (("build-with-yours", built.yours), ("build-with-ours", built.ours)):
         _put_output(key, model, task, output.text)
@@ -164,7 +164,7 @@ def _show_both(model: "LanguageModel", task: "Task", built: "Built") -> None:
     put(say("build-score", yours=_log_probability(built.yours.score), ours=_log_probability(built.ours.score)))
 
 
-def _show_head(model: "LanguageModel", task: "Task", built: "Built") -> None:
+def _show_head(model: "LanguageModel", task: "BuildTask", built: "Built") -> None:
     """Draw the opening head; of the learner's run if there is one."""
     from regard.trace import Trace
 
@@ -190,7 +190,7 @@ def _show_head(model: "LanguageModel", task: "Task", built: "Built") -> None:
         put(say("build-head-difference", gap=_number(gap)))
 
 
-def opening(model: "LanguageModel", task: "Task", built: "Built") -> tuple[int, int]:
+def opening(model: "LanguageModel", task: "BuildTask", built: "Built") -> tuple[int, int]:
     """The layer and head to draw: the one in the model's settings, else the one with the clearest pattern."""
     from regard.trace import Trace
     from regard.views.caption import clearest_head
@@ -245,7 +245,7 @@ def _log_probability(score: float) -> str:
 
 
 def _as_json(
-    model: "LanguageModel", task: "Task", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
+    model: "LanguageModel", task: "BuildTask", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
 ) -> dict[str, Any]:
     layer, head = opening(model, task, built)
     output = built.ours if built.yours is None else built.yours

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from regard.course.progress import ProgressFile, Rating
     from regard.course.questions import Question
-    from regard.course.questions.interview import Answer
+    from regard.course.questions.interview import RatedAnswer
 
 DEFAULT = 10
 """The number of questions without --questions."""
@@ -99,10 +99,12 @@ def _ratings(text: str, most: int) -> "list[Rating]":
     return found
 
 
-def _saved(progress_file: "ProgressFile", chosen: "Sequence[Question]", ratings: "Sequence[Rating]") -> "list[Answer]":
-    from regard.course.questions.interview import Answer
+def _saved(
+    progress_file: "ProgressFile", chosen: "Sequence[Question]", ratings: "Sequence[Rating]"
+) -> "list[RatedAnswer]":
+    from regard.course.questions.interview import RatedAnswer
 
-    answers = [Answer(question, rating) for question, rating in zip(chosen, ratings, strict=False)]
+    answers = [RatedAnswer(question, rating) for question, rating in zip(chosen, ratings, strict=False)]
     for one in answers:
         save_rating(progress_file, one.question, one.rating)
     return answers
@@ -113,7 +115,7 @@ def _saved(progress_file: "ProgressFile", chosen: "Sequence[Question]", ratings:
 
 def _hold(progress_file: "ProgressFile", chosen: "Sequence[Question]") -> None:
     """Ask all questions. Each rating is saved at once; Ctrl-D and Ctrl-C end with a summary of what was rated."""
-    answers: list[Answer] = []
+    answers: list[RatedAnswer] = []
     put(say("interview-begin", count=len(chosen), limit=_clock(_limit(chosen))))
     try:
         for place in range(len(chosen)):
@@ -129,9 +131,9 @@ def _hold(progress_file: "ProgressFile", chosen: "Sequence[Question]") -> None:
     _put_summary(answers)
 
 
-def _answered(progress_file: "ProgressFile", chosen: "Sequence[Question]", place: int) -> "Answer | None":
+def _answered(progress_file: "ProgressFile", chosen: "Sequence[Question]", place: int) -> "RatedAnswer | None":
     """One question: the time until Enter is measured, then the answers are shown and rated."""
-    from regard.course.questions.interview import Answer
+    from regard.course.questions.interview import RatedAnswer
 
     question = chosen[place]
     put(_question_text(chosen, place))
@@ -145,7 +147,7 @@ def _answered(progress_file: "ProgressFile", chosen: "Sequence[Question]", place
     if rating is None:
         return None
     save_rating(progress_file, question, rating)
-    return Answer(question, rating, seconds)
+    return RatedAnswer(question, rating, seconds)
 
 
 # --- output ------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def _question_text(chosen: "Sequence[Question]", place: int) -> str:
     return f"{heading}\n[{question.id}] {folded(question.text().ask)}"
 
 
-def _put_summary(answers: "Sequence[Answer]") -> None:
+def _put_summary(answers: "Sequence[RatedAnswer]") -> None:
     from regard.course.questions import topics
     from regard.course.questions.interview import summary
     from regard.messages import language
@@ -188,7 +190,7 @@ def _put_summary(answers: "Sequence[Answer]") -> None:
             put(f"  {command}")
 
 
-def _json_summary(answers: "Sequence[Answer]") -> dict[str, Any]:
+def _json_summary(answers: "Sequence[RatedAnswer]") -> dict[str, Any]:
     from dataclasses import asdict
 
     from regard.course.questions.interview import summary

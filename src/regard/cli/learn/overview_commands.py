@@ -18,7 +18,7 @@ from regard.views.labels import fold
 if TYPE_CHECKING:
     from regard.course.exercise import Entry
     from regard.course.progress import ExerciseProgress, Progress
-    from regard.course.study_path import LastDone, Step
+    from regard.course.study_path import LastDone, PathStep
 
 
 # --- list --------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ CHECKLIST = {
 """The first three of the four items of the interview check-list, with their exercises."""
 
 
-class Item(NamedTuple):
+class ChecklistItem(NamedTuple):
     """One line of the check-list: what it needs, and what is left."""
 
     name: str
@@ -130,16 +130,16 @@ def mark(row: "Entry", work: "ExerciseProgress") -> str:
     return "·" if not work.attempts and not work.gave_up else "…"
 
 
-def checklist_items(progress: "Progress") -> Iterator[Item]:
+def checklist_items(progress: "Progress") -> Iterator[ChecklistItem]:
     from regard.course.questions import IN_OWN_WORDS
 
     for name, needs in CHECKLIST.items():
-        yield Item(name, needs, tuple(one for one in needs if not progress.passed(one)))
+        yield ChecklistItem(name, needs, tuple(one for one in needs if not progress.passed(one)))
     well = [one for one, card in progress.questions.items() if card.rated == "good"]
-    yield Item("words", IN_OWN_WORDS, tuple(one for one in IN_OWN_WORDS if one not in well))
+    yield ChecklistItem("words", IN_OWN_WORDS, tuple(one for one in IN_OWN_WORDS if one not in well))
 
 
-def checklist_lines(items: list[Item], width: int) -> Iterator[str]:
+def checklist_lines(items: list[ChecklistItem], width: int) -> Iterator[str]:
     yield say("learn-checklist", done=sum(item.is_done for item in items), count=len(items))
     names = column([say(f"learn-item-{item.name}") for item in items])
     for item, name in zip(items, names, strict=True):
@@ -166,7 +166,7 @@ def next_exercise(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | N
 
 
 def list_as_json(
-    rows: "tuple[Entry, ...]", progress: "Progress", items: list[Item], following: "Entry | None"
+    rows: "tuple[Entry, ...]", progress: "Progress", items: list[ChecklistItem], following: "Entry | None"
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -210,7 +210,7 @@ def overview(as_json: bool) -> None:
     print_message(say("overview-more"))
 
 
-def _summary(progress: "Progress", last: "LastDone | None", path: "tuple[Step, ...]", width: int) -> Iterator[str]:
+def _summary(progress: "Progress", last: "LastDone | None", path: "tuple[PathStep, ...]", width: int) -> Iterator[str]:
     """The four lines at the top, with their texts aligned."""
     from regard.course.catalogue import entries
     from regard.course.study_path import minutes_left
@@ -253,7 +253,7 @@ def _day(at: str) -> str:
     return say({0: "overview-today", 1: "overview-yesterday"}.get(ago, "overview-day"), day=day.isoformat())
 
 
-def _counts(path: "tuple[Step, ...]") -> dict[str, dict[str, int]]:
+def _counts(path: "tuple[PathStep, ...]") -> dict[str, dict[str, int]]:
     """How many lessons, exercises and questions there are, and how many are done."""
     found: dict[str, dict[str, int]] = {}
     for step in path:
@@ -263,7 +263,7 @@ def _counts(path: "tuple[Step, ...]") -> dict[str, dict[str, int]]:
     return found
 
 
-def _by_lesson(progress: "Progress", path: "tuple[Step, ...]", width: int) -> Iterator[str]:
+def _by_lesson(progress: "Progress", path: "tuple[PathStep, ...]", width: int) -> Iterator[str]:
     """One line for each lesson: whether it was read, its title, the time left, and a mark for each exercise."""
     from regard.course.catalogue import entries
 

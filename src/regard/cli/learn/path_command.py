@@ -14,7 +14,7 @@ from regard.views.labels import fold
 
 if TYPE_CHECKING:
     from regard.course.lessons import Lesson
-    from regard.course.study_path import Step
+    from regard.course.study_path import PathStep
 
 
 def path(
@@ -40,7 +40,9 @@ def path(
     print_message(_rule())
 
 
-def _lines(groups: "dict[Lesson, tuple[Step, ...]]", found: "tuple[Step, ...]", is_detailed: bool) -> Iterator[str]:
+def _lines(
+    groups: "dict[Lesson, tuple[PathStep, ...]]", found: "tuple[PathStep, ...]", is_detailed: bool
+) -> Iterator[str]:
     from regard.course.study_path import minutes_left
 
     width = get_terminal_size().columns
@@ -59,7 +61,7 @@ def _lines(groups: "dict[Lesson, tuple[Step, ...]]", found: "tuple[Step, ...]", 
                 start = " " * cell_len(start)
 
 
-def _rows(steps: "tuple[Step, ...]", is_detailed: bool) -> Iterator[tuple[str, float, str]]:
+def _rows(steps: "tuple[PathStep, ...]", is_detailed: bool) -> Iterator[tuple[str, float, str]]:
     """(mark, minutes, text) of each step; the questions of a lesson are one row unless details are wanted."""
     asked = [step for step in steps if step.kind == "question"]
     for step in steps:
@@ -97,12 +99,12 @@ def hours(minutes: float) -> str:
     return " ".join(parts)
 
 
-def _as_json(groups: "dict[Lesson, tuple[Step, ...]]", found: "tuple[Step, ...]") -> dict[str, Any]:
+def _as_json(groups: "dict[Lesson, tuple[PathStep, ...]]", found: "tuple[PathStep, ...]") -> dict[str, Any]:
     from dataclasses import asdict
 
     from regard.course.study_path import minutes_left
 
-    def about(step: "Step") -> dict[str, Any]:
+    def about(step: "PathStep") -> dict[str, Any]:
         data = asdict(step)
         return data | {"minutes": round(step.minutes, 1), "done": data.pop("is_done")}
 

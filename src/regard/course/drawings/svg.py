@@ -50,7 +50,7 @@ MARGIN, GAP = 24, 22
 NARROWEST = 480
 
 
-class Piece(NamedTuple):
+class PicturePart(NamedTuple):
     """Part of a picture with its own origin."""
 
     width: float
@@ -86,7 +86,7 @@ def to_svg(drawing: Drawing, lang: Language) -> str:
     )
 
 
-def _piece(block: Block, lang: Language) -> Piece:
+def _piece(block: Block, lang: Language) -> PicturePart:
     match block:
         case Matrix():
             return _matrix(block, lang)
@@ -105,7 +105,7 @@ def _piece(block: Block, lang: Language) -> Piece:
 # --- matrices --------------------------------------------------------------------------------------------
 
 
-def _matrix(matrix: Matrix, lang: Language) -> Piece:
+def _matrix(matrix: Matrix, lang: Language) -> PicturePart:
     rows, columns = matrix.values.shape
     numbers = [matrix.number(r, c) for r in range(rows) for c in range(columns)]
     names = [text_in(label, lang) for label in matrix.columns]
@@ -126,7 +126,7 @@ def _matrix(matrix: Matrix, lang: Language) -> Piece:
             parts.append(_cell(matrix, r, c, left + cell * c, top + high * r, cell, high))
     for r, c in sorted(matrix.marked):
         parts.append(_rect(left + cell * c + 1, top + high * r + 1, cell - 2, high - 2, "none", "#d62728", 2))
-    return Piece(width, top + high * rows, "".join(parts))
+    return PicturePart(width, top + high * rows, "".join(parts))
 
 
 def _cell(matrix: Matrix, row: int, column: int, x: float, y: float, width: float, height: float) -> str:
@@ -155,7 +155,7 @@ def _hex(rgb: RGB) -> str:
     return "#{:02x}{:02x}{:02x}".format(*rgb)
 
 
-def _line(line: Line, lang: Language) -> Piece:
+def _line(line: Line, lang: Language) -> PicturePart:
     pieces = [_sign(part, lang) if isinstance(part, Sign) else _matrix(part, lang) for part in line.parts]
     height, x, body = max(piece.height for piece in pieces), 0.0, []
     for part, piece in zip(line.parts, pieces, strict=True):
@@ -163,7 +163,7 @@ def _line(line: Line, lang: Language) -> Piece:
         y = (height - piece.height) if isinstance(part, Matrix) else height - 26 * _rows_beside(line, part) / 2 - 10
         body.append(piece.at(x, y))
         x += piece.width + 12
-    return Piece(x - 12, height, "".join(body))
+    return PicturePart(x - 12, height, "".join(body))
 
 
 def _rows_beside(line: Line, sign: Sign) -> int:
@@ -173,10 +173,10 @@ def _rows_beside(line: Line, sign: Sign) -> int:
     return min((part.values.shape[0] for part in beside), default=1)
 
 
-def _sign(sign: Sign, lang: Language) -> Piece:
+def _sign(sign: Sign, lang: Language) -> PicturePart:
     text = text_in(sign.text, lang)
     width = _wide(text, SIZE) + 4
-    return Piece(width, 20, _text(width / 2, 14, text, SIZE, QUIET, "middle"))
+    return PicturePart(width, 20, _text(width / 2, 14, text, SIZE, QUIET, "middle"))
 
 
 # --- flow charts -----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ HIGH, DOWN, BETWEEN, SKIP = 34, 22, 56, 22
 """Pixels: a box, the arrow below it, the space between lanes, the space for an arrow around boxes."""
 
 
-def _flow(flow: Flow, lang: Language) -> Piece:
+def _flow(flow: Flow, lang: Language) -> PicturePart:
     widths = [max(_wide(text_in(box.text, lang), SIZE) + 28 for box in lane if box) for lane in flow.lanes]
     shapes = [max(_wide(box.shape, SMALL) + 10 if box.shape else 0 for box in lane if box) for lane in flow.lanes]
     lefts, x = [], 0.0
@@ -225,7 +225,7 @@ def _flow(flow: Flow, lang: Language) -> Piece:
                 f"Q{out:.1f} {y1:.1f} {out + 6:.1f} {y1:.1f}H{x0 - 3:.1f}"
             )
         )
-    return Piece(x - BETWEEN, y_of(flow.height) - DOWN, "".join(parts))
+    return PicturePart(x - BETWEEN, y_of(flow.height) - DOWN, "".join(parts))
 
 
 def _box(box: Box, x: float, y: float, width: float, lang: Language) -> str:
@@ -245,7 +245,7 @@ PLOT = (520, 240)
 """Pixels of the area of the curves."""
 
 
-def _curves(curves: Curves, lang: Language) -> Piece:
+def _curves(curves: Curves, lang: Language) -> PicturePart:
     wide, high = PLOT
     x_ticks, y_ticks = axis_of(curves, "x"), axis_of(curves, "y")
     left = max(_wide(tick_text(value), SMALL) for value in y_ticks.values) + 12
@@ -282,10 +282,10 @@ def _curves(curves: Curves, lang: Language) -> Piece:
         parts.append(f'<path d="M{x:.1f} {y - 4:.1f}h18" stroke="{ACCENTS[at % len(ACCENTS)]}" stroke-width="3"/>')
         parts.append(_text(x + 24, y, name, SMALL))
         x += _wide(name, SMALL) + 44
-    return Piece(left + wide + 16, y + 4, "".join(parts))
+    return PicturePart(left + wide + 16, y + 4, "".join(parts))
 
 
-def _bars(bars: Bars, lang: Language) -> Piece:
+def _bars(bars: Bars, lang: Language) -> PicturePart:
     names = [text_in(label, lang) for label in bars.values]
     title = text_in(bars.title, lang)
     left = max(_wide(name, SIZE) for name in names) + 12
@@ -299,13 +299,13 @@ def _bars(bars: Bars, lang: Language) -> Piece:
         parts.append(_text(left - 10, y + 17, name, SIZE, INK, "end"))
         parts.append(_rect(left, y + 3, max(1, length), 20, ACCENTS[0], "none", radius=3))
         parts.append(_text(left + length + 8, y + 17, number, SMALL, QUIET))
-    return Piece(left + max(wide, longest), top + 28 * len(names), "".join(parts))
+    return PicturePart(left + max(wide, longest), top + 28 * len(names), "".join(parts))
 
 
 # --- links -----------------------------------------------------------------------------------------------
 
 
-def _links(links: Links, lang: Language) -> Piece:
+def _links(links: Links, lang: Language) -> PicturePart:
     title = text_in(links.title, lang)
     top = SIZE + 10 if title else 0
     above, below = _spread(links.queries, links.tight), _spread(links.keys, links.tight)
@@ -330,7 +330,7 @@ def _links(links: Links, lang: Language) -> Piece:
     for k, token in enumerate(links.keys):
         x = shift_below + (below[k] + below[k + 1]) / 2
         parts.append(_text(x, top + 24 + high + 18, token, SIZE, INK, "middle"))
-    return Piece(width, top + 24 + high + 24, "".join(parts))
+    return PicturePart(width, top + 24 + high + 24, "".join(parts))
 
 
 def _spread(tokens: Sequence[str], tight: bool = False) -> list[float]:

@@ -20,7 +20,7 @@ SINGLE = Tolerance(rtol=1e-5, atol=1e-6)
 
 
 @dataclass(frozen=True)
-class Difference:
+class ResultDifference:
     """The first place where two results differ."""
 
     fault: Fault
@@ -44,7 +44,7 @@ def _at(value: Any, index: tuple[int, ...] | None) -> Any:
     return np.asarray(value)[index].item() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -> Difference | None:
+def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -> ResultDifference | None:
     """The first difference, or None. Lists count as tuples, float32 as float64.
 
     >>> difference((1.0, 2.0), [1.0, 2.5], Tolerance()).path
@@ -52,22 +52,22 @@ def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -
     """
     if isinstance(expected, Mapping):
         if not isinstance(got, Mapping):
-            return Difference("wrong-type", path, expected, got)
+            return ResultDifference("wrong-type", path, expected, got)
         if set(got) != set(expected):
-            return Difference("wrong-count", path, expected, got)
+            return ResultDifference("wrong-count", path, expected, got)
         return _first(((key, expected[key], got[key]) for key in expected), tolerance, path)
     if isinstance(expected, list | tuple):
         if not isinstance(got, list | tuple):
-            return Difference("wrong-type", path, expected, got)
+            return ResultDifference("wrong-type", path, expected, got)
         if len(got) != len(expected):
-            return Difference("wrong-count", path, expected, got)
+            return ResultDifference("wrong-count", path, expected, got)
         return _first(zip(range(len(got)), expected, got, strict=True), tolerance, path)
     if is_number(expected):
         return _of_numbers(expected, got, tolerance, path)
     if type(got) is not type(expected):
-        return Difference("wrong-type", path, expected, got)
+        return ResultDifference("wrong-type", path, expected, got)
     same = np.array_equal(got, expected)  # complex numbers, which no exercise uses, arrive as arrays too
-    return None if same else Difference("wrong-value", path, expected, got)
+    return None if same else ResultDifference("wrong-value", path, expected, got)
 
 
 def equal(left: Any, right: Any, tolerance: Tolerance) -> bool:
@@ -75,30 +75,30 @@ def equal(left: Any, right: Any, tolerance: Tolerance) -> bool:
     return difference(left, right, tolerance) is None
 
 
-def _first(parts: Iterable[tuple[int | str, Any, Any]], tolerance: Tolerance, path: Path) -> Difference | None:
+def _first(parts: Iterable[tuple[int | str, Any, Any]], tolerance: Tolerance, path: Path) -> ResultDifference | None:
     found = (difference(expected, got, tolerance, (*path, key)) for key, expected, got in parts)
     return next((one for one in found if one is not None), None)
 
 
-def _of_numbers(expected: Any, got: Any, tolerance: Tolerance, path: Path) -> Difference | None:
+def _of_numbers(expected: Any, got: Any, tolerance: Tolerance, path: Path) -> ResultDifference | None:
     if isinstance(got, np.ndarray | np.generic) and not is_number(got):
-        return Difference("wrong-dtype", path, expected, got)  # complex numbers
+        return ResultDifference("wrong-dtype", path, expected, got)  # complex numbers
     if isinstance(got, Other) and got.type.startswith(ARRAY_OF):
-        return Difference("wrong-dtype", path, expected, got)  # an array, but of texts or objects
+        return ResultDifference("wrong-dtype", path, expected, got)  # an array, but of texts or objects
     if not is_number(got) or (np.ndim(expected) > 0 and not isinstance(got, np.ndarray)):
-        return Difference("wrong-type", path, expected, got)
+        return ResultDifference("wrong-type", path, expected, got)
     right, given = as_numbers(expected), as_numbers(got)
     if given.shape != right.shape:
-        return Difference("wrong-shape", path, expected, got)
+        return ResultDifference("wrong-shape", path, expected, got)
     if not _same_kind(right, given):
-        return Difference("wrong-dtype", path, expected, got)
+        return ResultDifference("wrong-dtype", path, expected, got)
     wrong = ~close(right, given, tolerance)
     if not wrong.any():
         return None
     broken = wrong & (np.isfinite(right) & ~np.isfinite(given) if np.isfinite(right).all() else np.isnan(given))
     index = tuple(int(place) for place in np.argwhere(broken if broken.any() else wrong)[0])
     fault: Fault = "not-finite" if broken.any() else "wrong-value"
-    return Difference(fault, path, expected, got, index, int(wrong.sum()))
+    return ResultDifference(fault, path, expected, got, index, int(wrong.sum()))
 
 
 def as_numbers(value: Any) -> np.ndarray:
@@ -153,7 +153,7 @@ def comparable_parts(expected: Any, got: Any) -> tuple[Any, Any]:
 
 def answer_difference(
     expected: CallResult, got: CallResult, tolerance: Tolerance, weights_optional: bool = False
-) -> Difference | None:
+) -> ResultDifference | None:
     """The first difference of two answers without exceptions: values, then gradients, under the path "gradient"."""
     pair = comparable_parts(expected.value, got.value) if weights_optional else (expected.value, got.value)
     found = difference(*pair, tolerance)
@@ -176,13 +176,13 @@ def _zeros_for_none(right: Any, given: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CallComparison:
     """One call: the expected answer, the actual answer, and their difference."""
 
     target: str
     expected: CallResult
     got: CallResult
-    difference: Difference | None = None
+    difference: ResultDifference | None = None
 
     @property
     def same(self) -> bool:
@@ -208,8 +208,8 @@ REFUSALS = {"AssertionError", "ValueError"}
 
 def compare(
     target: str, expected: CallResult, got: CallResult, tolerance: Tolerance, weights_optional: bool = False
-) -> Comparison:
+) -> CallComparison:
     """Compare the two answers to one call."""
     if expected.raised or got.raised or got.fault:
-        return Comparison(target, expected, got)
-    return Comparison(target, expected, got, answer_difference(expected, got, tolerance, weights_optional))
+        return CallComparison(target, expected, got)
+    return CallComparison(target, expected, got, answer_difference(expected, got, tolerance, weights_optional))

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.course.exercise import Call, CallResult, Exercise, Mistake, RunResult, Tolerance, Track
 from regard.course.grading.comparison import (
-    Comparison,
+    CallComparison,
     answer_difference,
     as_numbers,
     comparable_parts,
@@ -49,7 +49,7 @@ def _calls(cases: Cases, seed: int) -> Sequence[Call]:
     return cases(np.random.default_rng(seed))
 
 
-def matching(exercise: Exercise, seed: int, tests: Sequence[Comparison]) -> tuple[str, ...]:
+def matching(exercise: Exercise, seed: int, tests: Sequence[CallComparison]) -> tuple[str, ...]:
     """The ids of the mistakes that explain every answer; empty if there are none."""
     assert exercise.grader is not None
     known = [mistake for mistake in exercise.grader.mistakes if mistake.id in exercise.mistakes]
@@ -63,7 +63,7 @@ def matching(exercise: Exercise, seed: int, tests: Sequence[Comparison]) -> tupl
 
 
 def _two_at_once(
-    exercise: Exercise, known: Sequence[Mistake], seed: int, tests: Sequence[Comparison]
+    exercise: Exercise, known: Sequence[Mistake], seed: int, tests: Sequence[CallComparison]
 ) -> tuple[str, ...]:
     end = time.perf_counter() + LONGEST
     exclusive = exercise.exclusive - {UNTOUCHED}
@@ -85,7 +85,7 @@ def _pairs(solution: str, known: Sequence[Mistake]) -> Iterator[tuple[tuple[str,
             yield (first.id, second.id), second.text(text)
 
 
-def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[Comparison]) -> list[str]:
+def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[CallComparison]) -> list[str]:
     """For each call how the mistake agrees with the learner's answer, or "" if it does not."""
     assert exercise.grader is not None
     request = source, exercise.grader.cases, seed, exercise.track
@@ -99,7 +99,7 @@ def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[Compar
     return [_agreement(exercise, test, answer) for test, answer in zip(tests, answers, strict=False)] or no_agreement
 
 
-def _agreement(exercise: Exercise, test: Comparison, mistake: CallResult) -> str:
+def _agreement(exercise: Exercise, test: CallComparison, mistake: CallResult) -> str:
     """How two answers agree: both "right", equal in "value" or "message", or only in the "kind" of exception."""
     assert exercise.grader is not None
     tolerance, weights_optional, got = exercise.tolerance, exercise.grader.weights_optional, test.got
@@ -129,7 +129,7 @@ LOW = Tolerance(rtol=5e-3, atol=1e-3)
 """Right to three digits: half precision, a small number added somewhere, or rounded constants."""
 
 
-def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Comparison], outcome: RunResult) -> tuple[str, str]:
+def diagnosed(exercise: Exercise, seed: int, tests: Sequence[CallComparison], outcome: RunResult) -> tuple[str, str]:
     """The id of the mistake, two of them joined by +, and the message."""
     if outcome.ended:
         values = {"type": outcome.raised, "message": outcome.message, "line": outcome.line, **outcome.details}
@@ -153,7 +153,7 @@ def _mistakes_sentence(exercise: Exercise, names: Sequence[str]) -> str:
     return say("slip-two", first=first, second=more[0])
 
 
-def general(tests: Sequence[Comparison]) -> tuple[str, dict[str, Any]]:
+def general(tests: Sequence[CallComparison]) -> tuple[str, dict[str, Any]]:
     """A general diagnosis, and the placeholders of its message."""
     failing = [test for test in tests if not test.same]
     if not failing:
@@ -170,7 +170,7 @@ def _names(changed_arguments: tuple[str, ...]) -> Listed:
     return Listed(map(argument_name, changed_arguments))
 
 
-def _certain(tests: Sequence[Comparison], first: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+def _certain(tests: Sequence[CallComparison], first: CallComparison) -> Iterator[tuple[str, dict[str, Any]]]:
     """Diagnoses that need no comparison of numbers."""
     got = first.got
     if got.fault:
@@ -191,11 +191,11 @@ def _certain(tests: Sequence[Comparison], first: Comparison) -> Iterator[tuple[s
         yield "no-error", {"type": first.expected.raised}
 
 
-def _raised(test: Comparison) -> tuple[str, dict[str, Any]]:
+def _raised(test: CallComparison) -> tuple[str, dict[str, Any]]:
     return "raises", {"type": test.got.raised, "message": test.got.message, "line": test.got.line}
 
 
-def _of_numbers(tests: Sequence[Comparison], failing: Sequence[Comparison]) -> tuple[str, dict[str, Any]]:
+def _of_numbers(tests: Sequence[CallComparison], failing: Sequence[CallComparison]) -> tuple[str, dict[str, Any]]:
     """Diagnoses from the numbers, the most specific first."""
     values = [test for test in failing if test.difference is not None and not _of_gradient(test)]
     if not values:  # the values are right, only gradients differ
@@ -222,18 +222,18 @@ def _of_numbers(tests: Sequence[Comparison], failing: Sequence[Comparison]) -> t
     return "unknown", {}
 
 
-def _of_gradient(test: Comparison) -> bool:
+def _of_gradient(test: CallComparison) -> bool:
     return test.difference is not None and test.difference.path[:1] == ("gradient",)
 
 
-def _in_half_precision(test: Comparison) -> bool:
+def _in_half_precision(test: CallComparison) -> bool:
     """Whether float16 represents every number of the result: it was computed in float16, or cast to it."""
     given = [np.asarray(leaf) for leaf in leaves(test.got.value)]
     with np.errstate(over="ignore"):
         return all(np.array_equal(leaf, leaf.astype(np.float16).astype(leaf.dtype)) for leaf in given)
 
 
-def _distance(tests: Sequence[Comparison]) -> str:
+def _distance(tests: Sequence[CallComparison]) -> str:
     """The largest absolute error."""
     both = (comparable_parts(test.expected.value, test.got.value) for test in tests)
     pairs = [pair for right, given in both for pair in zip(leaves(right), leaves(given), strict=True)]
@@ -242,7 +242,7 @@ def _distance(tests: Sequence[Comparison]) -> str:
     return f"{max(float(part.max(initial=0.0)) for part in finite):.1g}"
 
 
-def _wrong_total(tests: Sequence[Comparison]) -> str | None:
+def _wrong_total(tests: Sequence[CallComparison]) -> str | None:
     """The sum of the first wrong row, if every row should sum to 1 (or be empty) and some do not."""
     for test in tests:
         if test.difference is None or test.difference.fault != "wrong-value":
@@ -258,14 +258,14 @@ def _wrong_total(tests: Sequence[Comparison]) -> str | None:
     return None
 
 
-def _hard_coded(tests: Sequence[Comparison]) -> bool:
+def _hard_coded(tests: Sequence[CallComparison]) -> bool:
     """Whether the answer is the same for all arguments although the expected answers differ."""
     plain = [test for test in tests if not test.got.raised and not test.expected.raised]
     same = all(equal(plain[0].got.value, test.got.value, Tolerance(0.0, 0.0)) for test in plain[1:])
     return same and any(not equal(plain[0].expected.value, test.expected.value, LOW) for test in plain[1:])
 
 
-def _transposed(test: Comparison) -> bool:
+def _transposed(test: CallComparison) -> bool:
     assert test.difference is not None
     right, given = test.difference.expected, test.difference.got
     if not isinstance(right, np.ndarray) or not isinstance(given, np.ndarray) or min(right.ndim, given.ndim) < 2:
@@ -273,7 +273,7 @@ def _transposed(test: Comparison) -> bool:
     return equal(right, given.swapaxes(-1, -2), Tolerance(1e-4, 1e-5))
 
 
-def _rounded_to(tests: Sequence[Comparison]) -> int | None:
+def _rounded_to(tests: Sequence[CallComparison]) -> int | None:
     """The number of decimals if every number is the right one, rounded or truncated; otherwise None."""
     both = (comparable_parts(test.expected.value, test.got.value) for test in tests)
     pairs = [(list(leaves(right)), list(leaves(given))) for right, given in both]

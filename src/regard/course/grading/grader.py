@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from regard.course.exercise import Call, CallResult, Exercise, Grader, Runner, RunResult
-from regard.course.grading.comparison import Comparison, compare
+from regard.course.grading.comparison import CallComparison, compare
 from regard.course.grading.diagnosis import diagnosed, trusted_answers
 from regard.course.grading.learner_source import read_source
 from regard.course.grading.messages import as_test, printed, unanswered
@@ -82,7 +82,7 @@ def _calls(grader: Grader, seed: int) -> Sequence[Call]:
 
 def _compare_all(
     exercise: Exercise, calls: Sequence[Call], expected: Sequence[CallResult], outcome: RunResult
-) -> list[Comparison]:
+) -> list[CallComparison]:
     """One comparison for each answered call."""
     assert exercise.grader is not None
     given = zip(calls, expected, outcome.answers, strict=False)
@@ -93,7 +93,7 @@ def _compare_all(
 
 
 def _tests(
-    exercise: Exercise, calls: Sequence[Call], tests: Sequence[Comparison], outcome: RunResult
+    exercise: Exercise, calls: Sequence[Call], tests: Sequence[CallComparison], outcome: RunResult
 ) -> Iterator[Test]:
     loaded = outcome.answers or outcome.ended not in ("syntax", "raises", "refused")
     for place, call in enumerate(calls):

@@ -49,7 +49,7 @@ _TYPED = {
 
 
 @dataclass(frozen=True)
-class Source:
+class LearnerSource:
     """A source ready to run, or a message about its problem with the line number."""
 
     text: str
@@ -57,7 +57,7 @@ class Source:
     line: int | None = None
 
 
-def read_source(raw: str | bytes) -> Source:
+def read_source(raw: str | bytes) -> LearnerSource:
     r"""The normalised text, or a message about what is wrong with it.
 
     >>> read_source(b"\xef\xbb\xbfx = 1\r\n").text
@@ -66,27 +66,27 @@ def read_source(raw: str | bytes) -> Source:
     'the file is empty; write your answer into it, save it and check again'
     """
     if len(raw) > 4 * LONGEST:
-        return Source("", say("source-too-long", most=LONGEST))
-    decoded = _decoded(raw) if isinstance(raw, bytes) else Source(raw)
+        return LearnerSource("", say("source-too-long", most=LONGEST))
+    decoded = _decoded(raw) if isinstance(raw, bytes) else LearnerSource(raw)
     text = decoded.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if decoded.problem:
         return decoded
     if len(text) > LONGEST:
-        return Source("", say("source-too-long", most=LONGEST))
+        return LearnerSource("", say("source-too-long", most=LONGEST))
     if not text.strip():
-        return Source("", say("source-empty"))
+        return LearnerSource("", say("source-empty"))
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        return Source("", say("source-nul", line=line), line)
+        return LearnerSource("", say("source-nul", line=line), line)
     if lone := re.search("[\ud800-\udfff]", text):
         line = text[: lone.start()].count("\n") + 1
-        return Source("", say("source-not-utf8", line=line), line)
-    return Source(text)
+        return LearnerSource("", say("source-not-utf8", line=line), line)
+    return LearnerSource(text)
 
 
-def _decoded(raw: bytes) -> Source:
+def _decoded(raw: bytes) -> LearnerSource:
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return Source("", say("source-utf16"), 1)
+        return LearnerSource("", say("source-utf16"), 1)
     encoding = "utf-8"
     if cookie := _COOKIE.match(raw):
         try:
@@ -94,12 +94,12 @@ def _decoded(raw: bytes) -> Source:
         except LookupError:
             encoding = ""
     if encoding not in _ENCODINGS:
-        return Source("", say("source-encoding", found=str(cookie and cookie[1].decode("ascii"))[:40]), 1)
+        return LearnerSource("", say("source-encoding", found=str(cookie and cookie[1].decode("ascii"))[:40]), 1)
     try:
-        return Source(raw.decode(encoding))
+        return LearnerSource(raw.decode(encoding))
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        return Source("", say("source-not-utf8", line=line), line)
+        return LearnerSource("", say("source-not-utf8", line=line), line)
 
 
 def syntax_hint(text: str, kind: str, message: str, line: int) -> str:

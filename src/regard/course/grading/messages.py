@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.course.exercise import Call, CallResult, Exercise, Tolerance, Track
 from regard.course.grading.child import FILE
-from regard.course.grading.comparison import Comparison, Difference
+from regard.course.grading.comparison import CallComparison, ResultDifference
 from regard.course.grading.python_source import kind_of, pair, shown, type_of, written_call
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
@@ -133,7 +133,7 @@ LONGEST = 300
 """Longest part of a learner's own message to show, in characters."""
 
 
-def as_test(name: str, call: Call, test: Comparison, exercise: Exercise) -> Test:
+def as_test(name: str, call: Call, test: CallComparison, exercise: Exercise) -> Test:
     """One test of a verdict."""
     call_text = written_call(call, exercise.track)
     if test.right:
@@ -153,7 +153,7 @@ def unanswered(name: str, call: Call, track: Track, reached: bool) -> Test:
     return Test(name, False, written_call(call, track), message=say("verdict-ended" if reached else "verdict-not-run"))
 
 
-def _results(test: Comparison, track: Track) -> tuple[str, str]:
+def _results(test: CallComparison, track: Track) -> tuple[str, str]:
     if test.difference is not None:
         return pair(test.difference.expected, test.difference.got, track)
     return _result(test.expected, track), _result(test.got, track)
@@ -172,7 +172,7 @@ def _result(answer: CallResult, track: Track) -> str:
     return text if answer.line is None else text + say("verdict-error-line", line=answer.line)
 
 
-def _where(test: Comparison, track: Track) -> tuple[str, str]:
+def _where(test: CallComparison, track: Track) -> tuple[str, str]:
     """The place of the difference, and a message about it."""
     found = test.difference
     if found is None:
@@ -187,7 +187,7 @@ def _where(test: Comparison, track: Track) -> tuple[str, str]:
     return where, say("verdict-place", where=where, expected=expected, got=got, wrong=found.wrong, count=count)
 
 
-def _place(found: Difference) -> str:
+def _place(found: ResultDifference) -> str:
     """The place as Python code, `result[1][0, 2]`, or the name of the gradient."""
     inside = f"[{', '.join(map(str, found.index))}]" if found.index else ""
     if found.path[:1] == ("gradient",):
@@ -195,7 +195,9 @@ def _place(found: Difference) -> str:
     return say("verdict-result") + "".join(f"[{key!r}]" for key in found.path) + inside
 
 
-def sentence(name: str, values: Mapping[str, Any], found: Difference | None = None, track: Track = "numpy") -> str:
+def sentence(
+    name: str, values: Mapping[str, Any], found: ResultDifference | None = None, track: Track = "numpy"
+) -> str:
     """The message of a general diagnosis. Values from the learner's process may be missing or forged."""
     known = {key: value for key, value in values.items() if value is not None}
     texts: dict[str, Any] = dict.fromkeys(PLACEHOLDERS, "")
@@ -262,7 +264,7 @@ def printed(text: str) -> str:
     return re.sub(rf"^{FILE}:(\d+): ", lambda found: say("slip-line", line=found[1]), plain(text), flags=re.MULTILINE)
 
 
-def _values_for(name: str, found: Difference, track: Track) -> dict[str, str]:
+def _values_for(name: str, found: ResultDifference, track: Track) -> dict[str, str]:
     """The placeholders of one diagnosis: `expected` and `got`, or `name`."""
     if name == "wrong-shape":
         return {"expected": str(np.shape(found.expected)), "got": str(np.shape(found.got))}

@@ -26,7 +26,7 @@ LimitName = Literal["wall", "cpu", "memory", "output", "file", "processes", "net
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RunLimits:
     """Limits of one run; time is counted from the end of loading the libraries."""
 
     wall: float = 5.0
@@ -47,11 +47,11 @@ class Limits:
     """The number of times files may be created or changed there."""
 
 
-NUMPY = Limits()
-TORCH = Limits(wall=10.0, cpu=10.0)
+NUMPY = RunLimits()
+TORCH = RunLimits(wall=10.0, cpu=10.0)
 
 
-def limits_for(track: str) -> Limits:
+def limits_for(track: str) -> RunLimits:
     """The default limits of a track.
 
     >>> limits_for("torch").wall
@@ -126,7 +126,7 @@ def cancelled_on_error() -> Iterator[None]:
 class Process:
     """A learner's program and its supervisor; a context manager that leaves no process and no file behind."""
 
-    def __init__(self, request: bytes, limits: Limits, *, isolated: bool) -> None:
+    def __init__(self, request: bytes, limits: RunLimits, *, isolated: bool) -> None:
         self.limits, self.nonce = limits, secrets.token_bytes(16)
         self.ended, self.printed = "", bytearray()
         self._request, self._isolated = request, isolated

@@ -15,7 +15,7 @@ import numpy as np
 from regard.course.exercise import Call, CallResult, RunResult, Track
 from regard.course.grading import child, serialisation, supervisor
 from regard.course.grading.learner_source import read_source, syntax_hint
-from regard.course.grading.process import HIDDEN, Limits, Process, limits_for
+from regard.course.grading.process import HIDDEN, Process, RunLimits, limits_for
 from regard.course.grading.verdict import plain
 from regard.errors import MissingPackageError, RunError
 from regard.messages import say
@@ -57,7 +57,7 @@ MOST_DETAILS = 10
 REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files", "module")
 
 
-def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits | None = None) -> RunResult:
+def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: RunLimits | None = None) -> RunResult:
     """Make the calls in a separate process.
 
     `ended` is "" if all calls were answered, otherwise "syntax", "raises" or "refused" (while loading), "too-slow",
@@ -123,7 +123,7 @@ def _sent(value: Any, track: Track) -> Any:
     return type(value)(_sent(part, track) for part in value) if isinstance(value, list | tuple) else value
 
 
-def _request(text: str, calls_data: list[dict[str, Any]], track: Track, limits: Limits) -> dict[str, Any]:
+def _request(text: str, calls_data: list[dict[str, Any]], track: Track, limits: RunLimits) -> dict[str, Any]:
     libraries = [importlib.util.find_spec(name) for name in {"numpy", track}]
     return {
         "source": np.frombuffer(
@@ -165,7 +165,7 @@ def _own_random_state(track: Track) -> Iterator[None]:
 
 
 def _run(
-    request: bytes, text: str, calls_data: list[dict[str, Any]], limits: Limits, *, isolated: bool
+    request: bytes, text: str, calls_data: list[dict[str, Any]], limits: RunLimits, *, isolated: bool
 ) -> RunResult | None:
     """One run; None if the program did not reach the learner's source."""
     answers: list[CallResult] = []

@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.course.exercise import Call, CallResult, RunResult
 from regard.course.grading.learner_source import read_source, syntax_hint
-from regard.course.grading.process import Limits, cancelled_on_error
+from regard.course.grading.process import RunLimits, cancelled_on_error
 from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.verdict import plain
 from regard.course.learner_model.parts import Part, helpers_of
@@ -32,7 +32,7 @@ from regard.language.model import LanguageModel
 from regard.language.writing import default_max_new, read_prompt
 from regard.messages import say
 
-LIMITS = Limits(wall=15.0, cpu=15.0, output=20_000_000)
+LIMITS = RunLimits(wall=15.0, cpu=15.0, output=20_000_000)
 """More time than a check: a softmax in plain Python needs five seconds for one sentence."""
 WEIGHTS_FILE = "model.safetensors"
 LARGEST_WEIGHTS = 2**24
@@ -47,7 +47,7 @@ POEM = 64
 
 
 @dataclass(frozen=True)
-class Task:
+class BuildTask:
     """What one run computes: the name of the task in `program`, its options, and the labels of the tokens."""
 
     name: str
@@ -59,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Output:
+class BuiltOutput:
     """The result of one run."""
 
     ids: tuple[int, ...]
@@ -94,8 +94,8 @@ class Failure:
 class Built:
     """A model built from a learner's parts: our output, the learner's, and the comparison of both."""
 
-    ours: Output
-    yours: Output | None = None
+    ours: BuiltOutput
+    yours: BuiltOutput | None = None
     """None without parts of the learner, and if one of them failed."""
     failure: Failure | None = None
     differences: Mapping[str, float] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Built:
 # --- the task -----------------------------------------------------------------------------------------------
 
 
-def translation_task(model: LanguageModel, text: str) -> Task:
+def translation_task(model: LanguageModel, text: str) -> BuildTask:
     """Translate one sentence. Raises ArgumentError where the model cannot read it."""
     from regard.errors import TooLargeError
 
@@ -167,10 +167,10 @@ def translation_task(model: LanguageModel, text: str) -> Task:
         "beams": settings.beams,
         "max_len": max_translation_length(ids, model.config.max_len),
     }
-    return Task("translation", options, given, tuple(_labels(model, padded)))
+    return BuildTask("translation", options, given, tuple(_labels(model, padded)))
 
 
-def poem_task(model: LanguageModel, prompt: str, seed: int) -> Task:
+def poem_task(model: LanguageModel, prompt: str, seed: int) -> BuildTask:
     """Continue a prompt, sampled with the seed as `regard generate` does."""
     settings = model.settings
     start = read_prompt(model, prompt)
@@ -184,7 +184,7 @@ def poem_task(model: LanguageModel, prompt: str, seed: int) -> Task:
         "top_k": settings.top_k,
         "top_p": settings.top_p,
     }
-    return Task("text", options, model.tokenizer.decode(start.ids))
+    return BuildTask("text", options, model.tokenizer.decode(start.ids))
 
 
 def _labels(model: LanguageModel, ids: Sequence[int]) -> list[str]:
@@ -194,7 +194,7 @@ def _labels(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 # --- the run ------------------------------------------------------------------------------------------------
 
 
-def build(model: LanguageModel, task: Task, parts: Sequence[Part]) -> Built:
+def build(model: LanguageModel, task: BuildTask, parts: Sequence[Part]) -> Built:
     """Run the task with our parts, and with the learner's if there are any."""
     stored = np.frombuffer(read_file(model.folder / WEIGHTS_FILE, most=LARGEST_WEIGHTS), dtype=np.uint8)
     learners = {part.id: part.source for part in parts if part.is_learners}
@@ -210,7 +210,7 @@ def build(model: LanguageModel, task: Task, parts: Sequence[Part]) -> Built:
     return Built(ours, yours, None, _by_part(found.get("differences"), float), _by_part(found.get("calls"), int))
 
 
-def run_ours(model: LanguageModel, task: Task, stored: np.ndarray) -> Output:
+def run_ours(model: LanguageModel, task: BuildTask, stored: np.ndarray) -> BuiltOutput:
     """The result with our own parts only."""
     with one_blas_thread():
         found = TASKS[task.name](Parts({}), model_weights(stored), **task.options)
@@ -219,7 +219,7 @@ def run_ours(model: LanguageModel, task: Task, stored: np.ndarray) -> Output:
     return output
 
 
-def _run_sandboxed(task: Task, learners: Mapping[str, bytes], stored: np.ndarray) -> dict[str, Any] | Failure:
+def _run_sandboxed(task: BuildTask, learners: Mapping[str, bytes], stored: np.ndarray) -> dict[str, Any] | Failure:
     """The result of `run_task` with these programs, or why there is none."""
     sources: dict[str, str] = {}
     for part, raw in learners.items():
@@ -272,7 +272,7 @@ def _ended(outcome: RunResult, learners: list[str]) -> Failure:
 # --- what the sandbox returned ------------------------------------------------------------------------------
 
 
-def _output(model: LanguageModel, task: Task, found: Mapping[str, Any]) -> Output | None:
+def _output(model: LanguageModel, task: BuildTask, found: Mapping[str, Any]) -> BuiltOutput | None:
     """The output of a run; None if its values are not what `program` returns."""
     ids, weights = found.get("ids"), found.get("weights")
     scores: list[Any] = [found.get(name) for name in ("score", "again", "cached")]
@@ -291,7 +291,7 @@ def _output(model: LanguageModel, task: Task, found: Mapping[str, Any]) -> Outpu
     if weights.shape != (model.config.layers_of("decoder"), H, len(queries), keys):
         return None
     text, (score, again, cached) = model.tokenizer.decode(ids), scores
-    return Output(
+    return BuiltOutput(
         tuple(ids),
         f"{task.text}{text}" if task.name == "text" else text,
         score=score,

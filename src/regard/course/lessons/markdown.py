@@ -18,7 +18,7 @@ _PIECE = re.compile(
 
 
 @dataclass(frozen=True)
-class Piece:
+class LessonPart:
     """A part of a lesson. `text` is the Markdown of prose, the code of a block, or the title of a picture."""
 
     kind: Literal["prose", "python", "bash", "picture"]
@@ -27,7 +27,7 @@ class Piece:
     """The file name of a picture."""
 
 
-def pieces(text: str) -> Iterator[Piece]:
+def pieces(text: str) -> Iterator[LessonPart]:
     """The lesson in order. Each heading begins a new piece of prose; blocks of neither Python nor bash are prose.
 
     >>> [piece.kind for piece in pieces("# One\\n\\nText.\\n\\n```python\\nprint(1)\\n# 1\\n```\\n")]
@@ -42,14 +42,14 @@ def pieces(text: str) -> Iterator[Piece]:
             prose += found[0]
             continue
         if prose.strip():
-            yield Piece("prose", prose.strip())
+            yield LessonPart("prose", prose.strip())
         prose = found["heading"] or ""
         if found["code"] is not None:
-            yield Piece("python" if found["kind"] == "python" else "bash", found["code"].rstrip("\n"))
+            yield LessonPart("python" if found["kind"] == "python" else "bash", found["code"].rstrip("\n"))
         elif found["picture"]:
-            yield Piece("picture", found["title"], found["picture"])
+            yield LessonPart("picture", found["title"], found["picture"])
     if (rest := prose + text[at:]).strip():
-        yield Piece("prose", rest.strip())
+        yield LessonPart("prose", rest.strip())
 
 
 def code_and_output(block: str) -> tuple[str, str]:

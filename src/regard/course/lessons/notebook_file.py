@@ -13,7 +13,13 @@ from typing import Any
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Entry, Exercise
 from regard.course.lessons import FOLDER, Lesson
-from regard.course.lessons.markdown import Piece, code_and_output, fence_indented_blocks, join_chinese_lines, pieces
+from regard.course.lessons.markdown import (
+    LessonPart,
+    code_and_output,
+    fence_indented_blocks,
+    join_chinese_lines,
+    pieces,
+)
 from regard.course.notebook import required_names
 from regard.messages import Language, say
 
@@ -50,7 +56,7 @@ def notebook_text(lesson: Lesson, lang: Language) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def _cell_of(piece: Piece, lang: Language) -> Cell:
+def _cell_of(piece: LessonPart, lang: Language) -> Cell:
     """The cell of one piece of a lesson."""
     match piece.kind:
         case "python":
@@ -82,7 +88,7 @@ def _shell(commands: str, lang: Language) -> str:
     return "\n".join(lines)
 
 
-def _picture(piece: Piece) -> Cell:
+def _picture(piece: LessonPart) -> Cell:
     """A picture inside the text of its cell.
 
     Not an attachment and not an output: JupyterLab shows no SVG attachments, and SVG outputs only after the reader has

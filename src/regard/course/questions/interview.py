@@ -21,7 +21,7 @@ WEAKEST = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class RatedAnswer:
     """A rated answer. `seconds` is None if the time was not measured."""
 
     question: Question
@@ -78,7 +78,7 @@ def limit(chosen: Iterable[Question]) -> int:
     return sum(LIMITS[one.level] for one in chosen)
 
 
-def summary(answers: Sequence[Answer]) -> Summary:
+def summary(answers: Sequence[RatedAnswer]) -> Summary:
     """The result of the rated answers. What is not rated does not count."""
     missed = [one.question for one in answers if one.rating != "good"]
     timed = [(one.seconds, LIMITS[one.question.level]) for one in answers if one.seconds is not None]
@@ -94,12 +94,12 @@ def summary(answers: Sequence[Answer]) -> Summary:
     )
 
 
-def _score(answers: Sequence[Answer]) -> int:
+def _score(answers: Sequence[RatedAnswer]) -> int:
     """Percent of the points: "good" counts fully, "unsure" half."""
     return round(100 * sum(POINTS[one.rating] for one in answers) / (2 * len(answers))) if answers else 0
 
 
-def _weakest(answers: Sequence[Answer]) -> tuple[str, ...]:
+def _weakest(answers: Sequence[RatedAnswer]) -> tuple[str, ...]:
     """The topics with the lowest scores; topics with the full score are left out."""
     asked = dict.fromkeys(one.question.topic for one in answers)
     scores = {topic: _score([one for one in answers if one.question.topic == topic]) for topic in asked}

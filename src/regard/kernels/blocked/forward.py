@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.attention_call import AttentionCall
 from regard.axes import distance_count
-from regard.kernels.blocked.scores import ROWS, Head, exact_dtype, mask_out, shift_by_maximum
+from regard.kernels.blocked.scores import ROWS, HeadInputs, exact_dtype, mask_out, shift_by_maximum
 from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, sums_by_distance, units_of_work
 from regard.masks import BoundMask
@@ -40,7 +40,7 @@ class Results:
 
 
 @dataclass(slots=True)
-class HeadSums:
+class RowSums:
     """Sums over the rows of a head: weight received by each key, by the first key, and on each diagonal."""
 
     received: np.ndarray | None
@@ -48,7 +48,7 @@ class HeadSums:
     diagonals: np.ndarray | None
 
     @classmethod
-    def of(cls, see: See | None, *shape: int, T: int, S: int, dtype: np.dtype) -> "HeadSums":
+    def of(cls, see: See | None, *shape: int, T: int, S: int, dtype: np.dtype) -> "RowSums":
         if see is None:
             return cls(None, None, None)
         return cls(
@@ -57,7 +57,7 @@ class HeadSums:
             np.zeros((*shape, max(0, T + S - 1)), dtype) if see.distance else None,
         )
 
-    def add(self, n: int, part: "HeadSums") -> None:
+    def add(self, n: int, part: "RowSums") -> None:
         """Add the sums of a piece of head n."""
         for name in ("received", "first", "diagonals"):
             if getattr(self, name) is not None:
@@ -77,18 +77,18 @@ def attention(call: AttentionCall) -> tuple[np.ndarray, Statistics]:
         # The first key differs by sample: its sum is taken from what all keys received.
         summed = replace(see, received=see.received or see.sink, sink=False)
     is_text = None if padding is None else padding.queries
-    sums = HeadSums.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
+    sums = RowSums.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
     step = rows_per_block(
         T, S if call.bound is None else call.bound.max_reach(ROWS), ROWS, bins.height if bins else None
     )
     if T and S and B * H:
 
-        def work(unit: tuple[int, int, int]) -> HeadSums:
+        def work(unit: tuple[int, int, int]) -> RowSums:
             n, start, stop = unit
-            piece_sums = HeadSums.of(summed, T=T, S=S, dtype=totals_dtype)
+            piece_sums = RowSums.of(summed, T=T, S=S, dtype=totals_dtype)
             # An overflow here comes from visible, huge inputs; NaN is the reference's result for them.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                head = Head.of(call, *divmod(n, H))
+                head = HeadInputs.of(call, *divmod(n, H))
                 rows = row_blocks(start, stop, step)
                 _one_head(head, n, rows, bins, results, piece_sums, None if is_text is None else is_text[n // H])
             return piece_sums
@@ -102,12 +102,12 @@ def attention(call: AttentionCall) -> tuple[np.ndarray, Statistics]:
 
 
 def _one_head(
-    head: Head,
+    head: HeadInputs,
     n: int,
     blocks: Iterable[slice],
     bins: Bins | None,
     results: Results,
-    sums: HeadSums,
+    sums: RowSums,
     is_text: np.ndarray | None,
 ) -> None:
     """Compute some rows of one head in blocks. Rows where `is_text` (T) is False are padding: they are in no sum."""
@@ -185,7 +185,7 @@ def _add_to_map(
 
 
 def _add_to_sums(
-    exps: np.ndarray, inverse: np.ndarray, rows: slice, low: int, columns: np.ndarray | None, sums: HeadSums, T: int
+    exps: np.ndarray, inverse: np.ndarray, rows: slice, low: int, columns: np.ndarray | None, sums: RowSums, T: int
 ) -> None:
     """Add a block to the sums of its head; `columns` are its weights summed over the rows of each bin, if computed."""
     if sums.received is not None:
@@ -244,7 +244,7 @@ def _weights_at(keys: np.ndarray, exps: np.ndarray, inverse: np.ndarray, low: in
     return np.where(in_block, found, 0) * inverse[:, None]
 
 
-def _small_scores(head: Head) -> bool:
+def _small_scores(head: HeadInputs) -> bool:
     """Whether no score can be large, by the Cauchy–Schwarz inequality: then the row maximum need not be subtracted.
 
     Only without a mask: otherwise a masked key would affect how visible keys are rounded.
@@ -269,7 +269,7 @@ def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None
 
 
 def _finish(
-    results: Results, sums: HeadSums, B: int, H: int, see: See | None, bins: Bins | None, padding: Padding | None
+    results: Results, sums: RowSums, B: int, H: int, see: See | None, bins: Bins | None, padding: Padding | None
 ) -> Statistics:
     if see is None:
         return Statistics()
@@ -310,7 +310,7 @@ def _clear_padding_rows(results: Results, rows: np.ndarray) -> None:
         results.top.weights[rows] = 0
 
 
-def _first_key_sums(sums: HeadSums, H: int, padding: Padding | None) -> np.ndarray:
+def _first_key_sums(sums: RowSums, H: int, padding: Padding | None) -> np.ndarray:
     """The weight received by the first key of each text, B·H."""
     if sums.first is not None:
         return sums.first[:, 0]

@@ -13,7 +13,7 @@ ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadInputs:
     """One head of one sample: queries, keys, values, and mask."""
 
     q: np.ndarray
@@ -25,7 +25,7 @@ class Head:
     softcap: float | None
 
     @classmethod
-    def of(cls, call: AttentionCall, b: int, h: int) -> "Head":
+    def of(cls, call: AttentionCall, b: int, h: int) -> "HeadInputs":
         """Head h of sample b. Keys and values are made contiguous: BLAS copies any other layout, once per block."""
         q, k, v = call.q, call.k, call.v
         exact = exact_dtype(q)
@@ -93,7 +93,7 @@ def rectangle(call: AttentionCall, lse: np.ndarray, rows: slice, cols: slice) ->
         return weights
     with np.errstate(invalid="ignore", over="ignore"):
         for b, h in np.ndindex(B, H):
-            head = Head.of(call, b, h)
+            head = HeadInputs.of(call, b, h)
             shift = lse[b, h, rows].astype(weights.dtype)
             if is_imprecise(shift, np.finfo(shift.dtype).eps):
                 _recompute_weights(head, rows, cols, weights[b, h])
@@ -106,7 +106,7 @@ def rectangle(call: AttentionCall, lse: np.ndarray, rows: slice, cols: slice) ->
     return weights
 
 
-def _recompute_weights(head: Head, rows: slice, cols: slice, weights: np.ndarray) -> None:
+def _recompute_weights(head: HeadInputs, rows: slice, cols: slice, weights: np.ndarray) -> None:
     """Write the same weights into `weights`, computed without the LSE."""
     S = head.k.shape[0]
     for block in row_blocks(rows.start, rows.stop, rows_per_block(rows.stop - rows.start, S, ROWS)):

@@ -21,7 +21,7 @@ from regard.patterns import (
     patterns_for,
 )
 from regard.records import Kind, Record
-from regard.trace.measures.visibility import Block, Visibility, is_across, places, visibilities
+from regard.trace.measures.visibility import RowBlock, Visibility, is_across, places, visibilities
 from regard.trace.trace import Trace
 
 MIN_QUERIES = 3
@@ -72,7 +72,7 @@ class PatternSums:
         self.patterns = patterns_for(is_across(record), named=record.key_tokens is not None)
         self.above, self.headroom, self.queries = np.zeros((3, record.shape[1], len(self.patterns)))  # each H P
 
-    def add(self, block: Block, seen: np.ndarray, view: View) -> None:
+    def add(self, block: RowBlock, seen: np.ndarray, view: View) -> None:
         """The rows of one block; `seen` is B h r S."""
         shape = (*view.seen.shape, len(self.patterns))
         counts = np.zeros(shape, block.weights.dtype)  # B r S P
@@ -111,7 +111,7 @@ class Offsets:
         width = max(2 * self.S - 1, 0)  # key − query from −(S − 1) to S − 1
         self.mass, self.even, self.headroom, self.queries = np.zeros((4, record.shape[1], width))
 
-    def add(self, block: Block, seen: np.ndarray, at: np.ndarray) -> None:
+    def add(self, block: RowBlock, seen: np.ndarray, at: np.ndarray) -> None:
         """The rows of one block; `seen` is B h r S, `at` the key positions of its queries."""
         valid = block.valid  # B H r
         if valid.shape[1] and bool((valid == valid[:, :1]).all()):
@@ -188,7 +188,7 @@ class Coverage:
             if record.key_tokens is not None:
                 self.keys[:] = [[is_word(token) for token in row] for row in record.key_tokens]
 
-    def add(self, block: Block, seen: np.ndarray) -> None:
+    def add(self, block: RowBlock, seen: np.ndarray) -> None:
         """The rows of one block; `seen` is B h r S."""
         rows = self.rows[:, None, block.rows]  # B 1 r
         weights = block.weights * (rows[..., None] & self.keys[:, None, None])

@@ -21,7 +21,7 @@ LOWEST = -6e4
 """Lower than any score of a visible key: scores masked with float16's lowest number, or a lower one, are below it."""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Some rows of a record, all samples and heads."""
 
     rows: slice
@@ -31,7 +31,7 @@ class Block(NamedTuple):
     """B H r: the queries that are neither fully masked nor NaN."""
 
 
-def blocks(record: Record, most: int | None = None) -> Iterator[Block]:
+def blocks(record: Record, most: int | None = None) -> Iterator[RowBlock]:
     """All rows of the record, or about `most` of them in evenly spread blocks.
 
     NotKeptError where the record has no exact weights: its map is coarse, and neither q and k nor weights were kept.
@@ -45,7 +45,7 @@ def blocks(record: Record, most: int | None = None) -> Iterator[Block]:
         valid = np.isfinite(sums) & (sums > 0)
         if record.lse is not None:
             valid &= not_fully_masked(record.lse[:, :, rows])
-        yield Block(rows, np.where(valid[..., None], weights, 0), valid)
+        yield RowBlock(rows, np.where(valid[..., None], weights, 0), valid)
 
 
 def not_fully_masked(lse: Array) -> np.ndarray:
@@ -330,11 +330,11 @@ class Visibility:
         at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
         return self._by.of(at)[:, None]
 
-    def blocks(self, most: int | None = None) -> Iterator[Block]:
+    def blocks(self, most: int | None = None) -> Iterator[RowBlock]:
         """Like `blocks`, with the rows of padding set to 0 and not valid."""
         for block in blocks(self.record, most):
             valid = block.valid & self.queries[:, None, block.rows]
-            yield Block(block.rows, np.where(valid[..., None], block.weights, 0), valid)
+            yield RowBlock(block.rows, np.where(valid[..., None], block.weights, 0), valid)
 
 
 def visibilities(records: Iterable[Record]) -> Iterator[Visibility]:

@@ -18,12 +18,12 @@ import pytest
 
 from regard.course.exercise import Call, CallResult
 from regard.course.grading import process, sandbox
-from regard.course.grading.process import Limits
+from regard.course.grading.process import RunLimits
 from regard.course.grading.sandbox import run
 from regard.course.grading.serialisation import Other
 
 FOLDER = Path(__file__).parents[3] / "course" / "hostile"
-LIMITS = Limits(wall=4.0, cpu=4.0, memory=128 << 20, output=50_000)
+LIMITS = RunLimits(wall=4.0, cpu=4.0, memory=128 << 20, output=50_000)
 IMPATIENT = replace(LIMITS, wall=0.8)
 """For programs that never end."""
 

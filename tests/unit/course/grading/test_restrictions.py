@@ -17,7 +17,7 @@ from regard.course.catalogue import HOME
 from regard.course.exercise import call
 from regard.course.grading import process, sandbox, serialisation, supervisor
 from regard.course.grading.kernel_rules import _readable
-from regard.course.grading.process import Limits
+from regard.course.grading.process import RunLimits
 from regard.course.grading.sandbox import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's")
@@ -282,7 +282,7 @@ def test_the_limit_applies_to_all_files_together(
     isolated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    outcome = run("import os\n" + DISK, [call("f")], "numpy", Limits(file=4 << 20))
+    outcome = run("import os\n" + DISK, [call("f")], "numpy", RunLimits(file=4 << 20))
     if isolated == "none":  # detected by the supervisor shortly afterwards
         assert (outcome.ended, outcome.details) == ("refused", {"what": "files"})
     else:
@@ -425,8 +425,10 @@ def test_a_killed_supervisor_leaves_no_process_even_without_the_mark(isolated: s
         "import time\ndef f():\n    while True: time.sleep(1)\n"
     )
     before = set(supervisor.descendants(os.getpid()))
-    request = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", Limits(wall=1.0))
-    with process.Process(serialisation.encode(request), Limits(wall=1.0), isolated=isolated == "namespaces") as running:
+    request = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", RunLimits(wall=1.0))
+    with process.Process(
+        serialisation.encode(request), RunLimits(wall=1.0), isolated=isolated == "namespaces"
+    ) as running:
         messages = running.messages()
         next(messages)
         next(messages)

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from regard.course.exercise import Call, Instance, call
 from regard.course.grading import process, sandbox, serialisation, supervisor
-from regard.course.grading.process import NUMPY, TORCH, Limits, enforced_limits, limits_for
+from regard.course.grading.process import NUMPY, TORCH, RunLimits, enforced_limits, limits_for
 from regard.course.grading.sandbox import in_process, run
 from regard.errors import MissingPackageError, RunError
 from regard.messages import use_language
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
-QUICK = Limits(wall=2.0)
+QUICK = RunLimits(wall=2.0)
 
 SOFTMAX = """
 import numpy as np
@@ -84,7 +84,7 @@ def test_earlier_answers_of_a_crashed_program_are_kept() -> None:
 
 def test_an_infinite_loop_ends_at_the_time_limit() -> None:
     began = time.monotonic()
-    outcome = run("def f():\n    while True: pass", [call("f")], "numpy", Limits(wall=1.0))
+    outcome = run("def f():\n    while True: pass", [call("f")], "numpy", RunLimits(wall=1.0))
     assert outcome.ended == "too-slow"
     assert time.monotonic() - began < 5  # one second, loading NumPy on a busy machine, and the end
 
@@ -105,7 +105,7 @@ def test_too_much_output_is_reported_before_the_pipe_closes(task: str) -> None:
         def fileno(self) -> int:
             return end
 
-    running = process.Process(b"", Limits(output=3, answers=3), isolated=False)
+    running = process.Process(b"", RunLimits(output=3, answers=3), isolated=False)
     end, other = os.pipe()
     try:
         os.write(other, b"four")
@@ -118,7 +118,7 @@ def test_too_much_output_is_reported_before_the_pipe_closes(task: str) -> None:
 
 def test_threads_end_by_cpu_time() -> None:
     source = "import hashlib, threading\ndef f():\n    while True: hashlib.sha256(bytes(1 << 20))\n"
-    outcome = run(source, [call("f")], "numpy", Limits(wall=30.0, cpu=0.5))
+    outcome = run(source, [call("f")], "numpy", RunLimits(wall=30.0, cpu=0.5))
     assert outcome.ended == "too-slow"
     assert outcome.seconds < 20
 

@@ -10,7 +10,7 @@ import regard
 from regard.course.catalogue import exercise
 from regard.course.exercise import CallResult, RunResult
 from regard.course.learner_model import building
-from regard.course.learner_model.building import Built, Output, build, poem_task, translation_task
+from regard.course.learner_model.building import Built, BuiltOutput, build, poem_task, translation_task
 from regard.course.learner_model.parts import USED, Part
 from regard.course.learner_model.program import program_text
 from regard.errors import ArgumentError, TooLargeError
@@ -140,8 +140,8 @@ def test_a_long_or_unreadable_sentence_is_refused() -> None:
 
 
 def test_the_first_difference_is_where_one_text_ends() -> None:
-    def output(*ids: int) -> Output:
-        return Output(ids, "", 0.0, 0.0, 0.0, np.zeros((1, 1, 1, 1)))
+    def output(*ids: int) -> BuiltOutput:
+        return BuiltOutput(ids, "", 0.0, 0.0, 0.0, np.zeros((1, 1, 1, 1)))
 
     assert Built(output(1, 2), output(1, 2)).first_difference is None
     assert Built(output(1, 2), output(1)).first_difference == 1

@@ -15,7 +15,7 @@ import regard
 from regard.course.catalogue import exercise
 from regard.course.exercise import Mistake
 from regard.course.learner_model import program
-from regard.course.learner_model.building import DRIFT, WEIGHTS_FILE, Task, poem_task, translation_task
+from regard.course.learner_model.building import DRIFT, WEIGHTS_FILE, BuildTask, poem_task, translation_task
 from regard.course.learner_model.parts import USED, helpers_of
 from regard.course.learner_model.program import MODULES, program_text
 from regard.course.learner_model.program.entry import TASKS, model_weights, use_parts
@@ -30,7 +30,7 @@ PAIRS = [(model, part) for model, parts in USED.items() for part in parts]
 
 
 @cache
-def prepared(model: str) -> tuple[Task, dict[str, Any]]:
+def prepared(model: str) -> tuple[BuildTask, dict[str, Any]]:
     loaded = regard.load(model)
     task = translation_task(loaded, "I love you") if model == "translator" else poem_task(loaded, "", 0)
     return task, model_weights(np.fromfile(loaded.folder / WEIGHTS_FILE, dtype=np.uint8))

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.course.lessons import Lesson, lessons
-from regard.course.lessons.markdown import Piece, code_and_output, fence_indented_blocks, pieces
+from regard.course.lessons.markdown import LessonPart, code_and_output, fence_indented_blocks, pieces
 from regard.messages import LANGUAGES, Language
 
 TEXT = """# 1 · Title
@@ -36,18 +36,18 @@ regard see
 
 def test_each_piece_has_its_kind() -> None:
     assert list(pieces(TEXT)) == [
-        Piece("prose", "# 1 · Title\n\nFirst."),
-        Piece("prose", "## Heading\nText.\n\n```text\n# no heading\n```\n\nAfter."),
-        Piece("python", "x = 1  # one\n\nprint(x)\n# 1"),
-        Piece("picture", "A picture", "two-heads.en.svg"),
-        Piece("bash", "regard see"),
+        LessonPart("prose", "# 1 · Title\n\nFirst."),
+        LessonPart("prose", "## Heading\nText.\n\n```text\n# no heading\n```\n\nAfter."),
+        LessonPart("python", "x = 1  # one\n\nprint(x)\n# 1"),
+        LessonPart("picture", "A picture", "two-heads.en.svg"),
+        LessonPart("bash", "regard see"),
     ]
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
 def test_no_line_of_a_lesson_is_lost(lesson: Lesson, lang: Language) -> None:
-    def source(piece: Piece) -> str:
+    def source(piece: LessonPart) -> str:
         match piece.kind:
             case "prose":
                 return piece.text

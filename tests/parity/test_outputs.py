@@ -105,8 +105,20 @@ def test_keys_that_a_module_adds_count(need_weights: bool) -> None:
 
 
 def test_unknown_outputs_are_none_with_a_warning() -> None:
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    layer = LlamaModel(LlamaConfig(**SMALL, intermediate_size=16, attention_dropout=0.5)).train()
+    layer.set_attn_implementation("eager")
     warning = pytest.warns(UserWarning, match="the outputs are None")
     with warning, torch.no_grad(), regard.watch(layer, see=SEE) as trace:
-        layer(torch.randn(1, 4, 8))
+        layer(torch.arange(7)[None])
     assert trace[0].outputs is None
+
+
+def test_a_fused_encoder_layer() -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True).eval()
+    x, found = torch.randn(2, 4, 8), []
+    for gradients in (False, True):  # as one operator, and in parts
+        with torch.set_grad_enabled(gradients), regard.watch(layer, see=SEE) as trace:
+            layer(x)
+        found.append(present(trace[0].outputs))
+    assert_close(*found)

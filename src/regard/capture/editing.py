@@ -23,16 +23,8 @@ from torch.overrides import TorchFunctionMode
 from regard.axes import Shape
 from regard.capture.attention_kinds import Positions, kind_by_name
 from regard.capture.dispatch_mode import in_backward
-from regard.capture.edits import (
-    Edit,
-    EditAudit,
-    ModuleCall,
-    edited_attention,
-    edited_softmax,
-    masked_score_mod,
-    parse_edits,
-    resampled,
-)
+from regard.capture.edit_audit import EditAudit, ModuleCall
+from regard.capture.edits import Edit, edited_attention, edited_softmax, masked_score_mod, parse_edits, resampled
 from regard.capture.layouts import HEAD_COUNT_NAMES, by_heads, is_one_head
 from regard.capture.module_names import ModuleNames
 from regard.errors import ArgumentError, UnknownNameError
@@ -95,11 +87,13 @@ def edit(
     cut      {name: edges}: (query, key) for all heads or (head, query, key) for one; or a Mask of the edges that stay.
              The other keys share the weight; a fully masked query gets zero.
     freeze   {name: weights, or a Record that kept them}: use these weights, whatever the scores are
-    mean     {name: heads}: the output of these heads becomes its mean over the queries of the call, sample by sample
+    mean     {name: heads}: the output of these heads becomes its mean over the queries of the call, sample by sample.
+             {name: (mean, heads)}, or {name: mean} for all heads: the mean of other texts, a Trace or a Record with
+             `See(outputs=True)`, over all their calls, samples and queries; or an array, H Ev
     resample {name: Record} or {name: (Record, heads)}: the outputs of these heads, or of all, become those of another
              run, recorded with `See(outputs=True)`
 
-    For freeze and resample, a whole Trace stands for all its records.
+    For freeze, mean and resample, a whole Trace stands for all its records.
     A name selects every call of its module; `name#2` only the third. A number selects a layer, as `watch(layers=)`
     counts them, if the layer has one attention. Positions below 0 count from the end. Every softmax
     of a module counts as a call; an edit of one that is not attention, such as a gate, raises.

@@ -1,12 +1,8 @@
-"""The requested edits, validated before anything runs, how they change scores and weights, and whether they did.
+"""The requested edits, validated before anything runs, and how they change scores, weights and outputs."""
 
-A softmax that a model computes itself is edited before it is known to be attention: the audit follows its result.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,11 +13,8 @@ from torch import Tensor, nn
 from regard.arrays import is_integer, is_tensor
 from regard.axes import Shape
 from regard.capture.attention_kinds import HIDING
-from regard.capture.captured import CapturedWeights
-from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.module_names import ModuleNames, layers_numbered, unknown_layer
-from regard.capture.softmax_tracking import SoftmaxTracker
-from regard.errors import ArgumentError, ShapeError
+from regard.errors import ArgumentError, ShapeError, UnknownNameError
 from regard.exact_weights import WeightsArray
 from regard.masks import Mask
 from regard.memory import free_gpu_bytes, require_bytes
@@ -51,6 +44,8 @@ class Edit:
     """Heads whose output becomes its mean over the queries."""
     source: Record | None = None
     """The record whose outputs replace those of this call."""
+    is_constant: bool = False
+    """Whether `source` holds one output for all queries."""
     resampled: tuple[int, ...] | None = None
     """The heads that get outputs of `source`; None for all."""
     is_layer: bool = False
@@ -79,7 +74,7 @@ def parse_edits(
             _edit(names, name, pattern=_pattern(found))
             for name, found in _items("freeze", _by_name(freeze), "trace[5]")
         ),
-        *(_edit(names, name, averaged=_heads(name, heads)) for name, heads in _items("mean", mean, "[3]")),
+        *(edit for name, given in _items("mean", _by_module(mean), "[3]") for edit in _averaged(names, name, given)),
         *(
             _edit(names, name, **_resampled(name, found))
             for name, found in _items("resample", _by_name(resample), "(trace[5], [3])")
@@ -90,6 +85,56 @@ def parse_edits(
 def _by_name(given: Any) -> Any:
     """The records of a Trace by name; anything else as it is."""
     return {record.name: record for record in given} if isinstance(given, Trace) else given
+
+
+def _by_module(given: Any) -> Any:
+    """The parts of a Trace by module; anything else as it is."""
+    if not isinstance(given, Trace):
+        return given
+    return {name: given.select(name=f"{name}*") for name in dict.fromkeys(record.module for record in given)}
+
+
+def _averaged(names: ModuleNames, name: str | int, given: Any) -> Iterable[Edit]:
+    """The edits of `mean`: heads, or another mean (of a Trace or a Record, or as an array), perhaps with heads."""
+    is_whole = isinstance(given, Record | Trace) or _is_floating(given)
+    source, heads = tuple(given) if not is_whole and _is_list(given) and len(tuple(given)) == 2 else (given, None)
+    if not isinstance(source, Record | Trace) and not _is_floating(source):
+        return [_edit(names, name, averaged=_heads(name, given))]
+    edit = _edit(names, name, is_constant=True, resampled=None if heads is None else _heads(name, heads))
+    if not isinstance(source, Trace):
+        return [replace(edit, source=_mean_record(name, [source]))]
+    own = {module: [one for one in source if one.module == (module or "attention")] for module in sorted(edit.modules)}
+    found = {module: records for module, records in own.items() if records}
+    if not found:
+        raise UnknownNameError("edit-mean-unknown", asked=name, names=Listed.few(source.names, 3))
+    return [replace(edit, modules=frozenset({m}), source=_mean_record(name, one)) for m, one in found.items()]
+
+
+def _is_floating(given: Any) -> bool:
+    return (isinstance(given, np.ndarray) and given.dtype.kind == "f") or (
+        isinstance(given, Tensor) and given.is_floating_point()
+    )
+
+
+def _mean_record(name: str | int, sources: Sequence[Any]) -> Record:
+    """A record of one sample and one query: the mean of the outputs of all samples and queries, padding left out."""
+    total: Any = 0
+    count = 0
+    for source in sources:
+        if not isinstance(source, Record):
+            return Record(shape=(1, 1, 1, 1), outputs=_mean_array(name, source))
+        outputs = torch.as_tensor(source.with_outputs().outputs)
+        text = None if source.padding is None else source.padding.queries  # outputs of padding are 0
+        count += outputs.shape[0] * outputs.shape[2] if text is None else int(text.sum())
+        total = total + outputs.double().sum((0, 2))
+    return Record(shape=(1, 1, 1, 1), outputs=(total / max(1, count))[None, :, None])
+
+
+def _mean_array(name: str | int, given: Any) -> Tensor:
+    mean = torch.as_tensor(given)
+    if mean.dim() != 2:
+        raise ShapeError("edit-mean-shape", asked=name, found=tuple(mean.shape))
+    return mean[None, :, None]
 
 
 def _resampled(name: str | int, given: Any) -> dict[str, Any]:
@@ -352,7 +397,8 @@ def resampled(out: Tensor, edits: Iterable[Edit]) -> Tensor:
         if edit.source is None:
             continue
         found = torch.as_tensor(edit.source.outputs, device=out.device).to(out.dtype)
-        if found.shape[1:] != out.shape[1:] or len(found) not in (1, len(out)):
+        wanted = (out.shape[1], 1 if edit.is_constant else out.shape[2], out.shape[3])
+        if found.shape[1:] != wanted or len(found) not in (1, len(out)):
             raise ShapeError("edit-resample-shape", asked=edit.name, found=tuple(found.shape), wanted=tuple(out.shape))
         if edit.resampled is None:
             out = found.expand(out.shape)
@@ -372,82 +418,3 @@ def _chosen_heads(edit: Edit, heads: tuple[int, ...], x: Tensor) -> Tensor:
 def _check_head(edit: Edit, head: int, H: int) -> None:
     if head >= H:
         raise ArgumentError("edit-head-range", asked=edit.name, head=head, H=H, last=H - 1)
-
-
-@dataclass(slots=True, eq=False)
-class ModuleCall:
-    """One attention or softmax call of a module."""
-
-    name: str
-    number: int
-    edits: list[Edit]
-    shape: Shape = ()  # …, T, S
-    is_attention: bool = False
-
-    @property
-    def label(self) -> str:
-        """The name that selects this call alone."""
-        return f"{self.name or 'attention'}#{self.number}"
-
-    @property
-    def sizes(self) -> Shape:
-        """The number of samples times heads, of queries, and of keys."""
-        return prod(self.shape[:-2]), *self.shape[-2:]
-
-
-class EditAudit(CaptureMode):
-    """Runs below an edit and tracks every softmax to its product with values."""
-
-    def __init__(self) -> None:
-        super().__init__(_ignore)
-        self._softmaxes: AuditedSoftmaxes = AuditedSoftmaxes()
-        self._calls: list[ModuleCall] = []
-
-    def add(self, call: ModuleCall, shape: Shape, weights: Tensor | None) -> None:
-        """Add a call with its (…, T, S) and the result of its softmax; None for a fused attention."""
-        call.shape, call.is_attention = tuple(shape), weights is None
-        self._calls.append(call)
-        if weights is not None:
-            self._softmaxes.expect(call, weights)
-
-    def wrong_edit(self, edit: Edit) -> tuple[ModuleCall, list[ModuleCall]] | None:
-        """A call that was edited and is not attention, with the attention calls of its module; None if there is none.
-
-        Modules without any attention call are skipped, because their products may be unknown to us. So is a softmax of
-        the same sizes as attention: models compute weights twice, to return them.
-        """
-        for call in self._calls:
-            if edit in call.edits and not call.is_attention:
-                others = [other for other in self._calls if other.name == call.name and other.is_attention]
-                if others and all(other.sizes != call.sizes for other in others):
-                    return call, others
-        return None
-
-
-class AuditedSoftmaxes(SoftmaxTracker):
-    """Tracked softmaxes with the calls that they belong to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls_by_id: dict[int, ModuleCall] = {}
-        """By the id of the tracked softmax, as long as it is tracked."""
-
-    def expect(self, call: ModuleCall, weights: Tensor) -> None:
-        """Note that `call` computed these weights."""
-        followed = {id(one) for one in self.followed}
-        self._calls_by_id = {key: other for key, other in self._calls_by_id.items() if key in followed}
-        self._calls_by_id |= {id(one): call for one in self.followed if weights in one}
-
-    def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CapturedWeights | None:
-        """As in the base class. All softmaxes of a product are attention: a model may subtract one from another."""
-        before = list(self.followed)
-        captured = super().follow(func, args, result)
-        if captured is not None:
-            for one in before:
-                if id(one) in self._calls_by_id and any(x in one for x in args):
-                    self._calls_by_id[id(one)].is_attention = True
-        return captured
-
-
-def _ignore(captured: Any) -> None:
-    """Ignore the captured call: only the fact that it was captured counts."""

@@ -28,13 +28,13 @@ def read_encoder_layer(given: dict[str, Any], result: Any) -> CapturedCall:
     x, lengths = _padded(given["src"])
     if given["norm_first"]:
         x = F.layer_norm(x, x.shape[-1:], given["norm_weight_1"], given["norm_bias_1"], given["eps"])
-    return _captured_layer(given, x, x, given["num_heads"], lengths, submodule="self_attn")
+    return _captured_layer(given, x, x, x, given["num_heads"], lengths, submodule="self_attn")
 
 
 def read_multi_head(given: dict[str, Any], result: Any) -> CapturedCall:
     """`aten._native_multi_head_attention`: `nn.MultiheadAttention` with its projections."""
-    (query, _), (key, lengths) = _padded(given["query"]), _padded(given["key"])
-    return _captured_layer(given, query, key, given["num_head"], lengths)
+    (query, _), (key, lengths), (value, _) = (_padded(given[name]) for name in ("query", "key", "value"))
+    return _captured_layer(given, query, key, value, given["num_head"], lengths)
 
 
 def _padded(x: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -45,11 +45,19 @@ def _padded(x: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def _captured_layer(
-    given: dict[str, Any], query: Tensor, key: Tensor, heads: int, lengths: Tensor | None, submodule: str = ""
+    given: dict[str, Any],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    heads: int,
+    lengths: Tensor | None,
+    submodule: str = "",
 ) -> CapturedCall:
-    D, weight, bias = query.shape[-1], given["qkv_weight"], given["qkv_bias"]
-    q = F.linear(query, weight[:D], bias[:D]).unflatten(-1, (heads, -1)).transpose(1, 2)
-    k = F.linear(key, weight[D : 2 * D], bias[D : 2 * D]).unflatten(-1, (heads, -1)).transpose(1, 2)
+    weights, biases = given["qkv_weight"].chunk(3), given["qkv_bias"].chunk(3)
+    q, k, v = (
+        F.linear(x, weight, bias).unflatten(-1, (heads, -1)).transpose(1, 2)
+        for x, weight, bias in zip((query, key, value), weights, biases, strict=True)
+    )
     mask, allowed, added = given["mask"], None, None
     if lengths is not None:
         allowed = Mask.from_keep(torch.arange(key.shape[1], device=key.device) < lengths[:, None])
@@ -59,7 +67,7 @@ def _captured_layer(
         allowed = Mask.of(~mask)
     elif mask is not None:
         added = mask[(None,) * (4 - mask.dim())]
-    return CapturedCall(q, k, k[..., :0], scale=q.shape[-1] ** -0.5, mask=allowed, bias=added, submodule=submodule)
+    return CapturedCall(q, k, v, scale=q.shape[-1] ** -0.5, mask=allowed, bias=added, submodule=submodule)
 
 
 def read_flash(given: dict[str, Any], result: Any) -> CapturedCall:

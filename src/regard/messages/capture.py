@@ -62,10 +62,8 @@ MESSAGES: dict[str, Message] = {
     ),
     "watch-values": Message(
         en="the values of {names} could not be captured, so their norms and the outputs are None; call model.eval() if "
-        "the weights go through dropout, and leave out torch.no_grad() if nn.TransformerEncoderLayer runs as one fused "
-        "step",
-        zh="无法捕获 {names} 的值，其范数和输出为 None；如果权重经过 dropout，请先调用 model.eval()；如果 "
-        "nn.TransformerEncoderLayer 走融合路径，请不要用 torch.no_grad()",
+        "the weights go through dropout",
+        zh="无法捕获 {names} 的值，其范数和输出为 None；如果权重经过 dropout，请先调用 model.eval()",
     ),
     "watch-max-score": Message(
         en="max_score of {names} is None: the model changed the weights after its softmax, or combined several "

@@ -56,6 +56,14 @@ MESSAGES: dict[str, Message] = {
         zh="{asked!r} 的权重形状为 B H T S = {wanted}，而给定的是 {found}；若只指其中一次调用，请加上序号，例"
         "如 {call!r}",
     ),
+    "edit-mean-unknown": Message(
+        en="the Trace for the mean of {asked!r} has no record of that module; it has {names}",
+        zh="用来给 {asked!r} 求平均的 Trace 里没有该模块的记录；它有 {names}",
+    ),
+    "edit-mean-shape": Message(
+        en="{asked!r}: a mean is an array H Ev, one output for each head; found {found}",
+        zh="{asked!r}：平均值应为 H Ev 的数组，每个头一个输出；现在是 {found}",
+    ),
     "edit-resample": Message(
         en="{asked!r}: resample needs a Record of another run, or a Record and heads, such as (trace[5], [3]); found "
         "{found}",

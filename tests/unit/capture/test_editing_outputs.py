@@ -7,11 +7,11 @@ import torch
 from architectures import ARCHITECTURES
 from narrowing import present
 from tolerances import assert_close, assert_same_bits
-from torch import Tensor
+from torch import Tensor, nn
 
 import regard
 from regard import See, edit, effect
-from regard.errors import ArgumentError, NotKeptError, ShapeError
+from regard.errors import ArgumentError, NotKeptError, ShapeError, UnknownNameError
 from regard.trace import Trace
 from small_models import ROADS, D, H, Model, inputs
 
@@ -124,6 +124,32 @@ def test_invalid_input(model: Model) -> None:
         model(inputs(5))
     with pytest.raises(ArgumentError, match="mean, resample"):
         edit(model, replace={NAME: [0]})
+
+
+def test_a_mean_over_several_calls_leaves_padding_out() -> None:
+    layer = nn.MultiheadAttention(D, H, batch_first=True).eval()
+    long, short = torch.randn(2, 7, D), torch.randn(1, 5, D)
+    hidden = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+    with torch.no_grad(), regard.watch(layer, see=KEPT) as trace:
+        layer(long, long, long, key_padding_mask=hidden, need_weights=False)
+        layer(short, short, short, need_weights=False)
+    parts = [present(record.outputs) for record in trace]
+    every = torch.cat([parts[0][0], parts[0][1, :, :4], parts[1][0]], 1)  # H queries Ev
+    with torch.no_grad(), edit(layer, mean={"attention": trace}):
+        found, _ = layer(short, short, short, need_weights=False)
+        wanted = layer.out_proj(every.mean(1).flatten())
+        assert_close(found, wanted.expand(found.shape))
+
+
+def test_invalid_means(model: Model) -> None:
+    x = inputs()
+    trace, _ = run(model, x)
+    with pytest.raises(UnknownNameError, match=r"no record of that module; it has layers\.1\.attn"):
+        edit(model, mean={"layers.0.attn": (trace[1:], [0])})
+    with pytest.raises(ShapeError, match="H Ev"):
+        edit(model, mean={NAME: torch.zeros(3)})
+    with pytest.raises(ShapeError, match="same length"), edit(model, mean={NAME: torch.zeros(H, 3)}):
+        model(x)
 
 
 def test_a_product_that_is_not_found() -> None:

@@ -75,7 +75,7 @@ def is_aligned(bin_width: int) -> bool:
 
 
 def block_size_for(bin_width: int) -> int:
-    """Keys of a block in which at most one bin of this width begins, see `unaligned_bins`; at most half a tile.
+    """Keys of a block in which at most one bin of this width begins, see `bins`; at most half a tile.
 
     >>> [block_size_for(bin_width) for bin_width in (16, 31, 40, 79, 157)]
     [16, 16, 32, 64, 64]

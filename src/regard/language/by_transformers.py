@@ -21,6 +21,7 @@ from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
+from regard.language.embedding import padded
 from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
 from regard.language.input_text import check_text
 from regard.language.model import LanguageModel, ModelBackend
@@ -112,8 +113,7 @@ class TransformersModel(LanguageModel):
     @property
     def longest(self) -> int:
         """The most tokens that `see` reads at once."""
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        return self.settings.longest if limit is None else min(limit, self.settings.longest)
+        return self.settings.longest if self.limit is None else min(self.limit, self.settings.longest)
 
     def __repr__(self) -> str:
         kind = self.model.config.model_type
@@ -121,8 +121,19 @@ class TransformersModel(LanguageModel):
 
     @property
     def limit(self) -> int | None:
-        found: int | None = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        return found
+        return _limit(self.model)
+
+    @property
+    def width(self) -> int:
+        return int(self.model.config.get_text_config().hidden_size)
+
+    def token_vectors(self, texts: list[list[int]]) -> list[np.ndarray]:
+        import torch
+
+        ids, keep = (torch.from_numpy(array) for array in padded(texts))
+        with torch.no_grad():
+            vectors = self.model.base_model(input_ids=ids, attention_mask=keep.long()).last_hidden_state
+        return [each[: len(one)].numpy() for each, one in zip(vectors, texts, strict=True)]
 
     @property
     def generator(self) -> "TransformersGenerator":
@@ -210,9 +221,8 @@ class TransformersModel(LanguageModel):
         """The ids that the model adds, without the end."""
         import torch
 
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        if limit is not None:
-            max_new = max(1, min(max_new, limit - 1 - (0 if self.settings.task == "translation" else len(ids))))
+        if self.limit is not None:
+            max_new = max(1, min(max_new, self.limit - 1 - (0 if self.settings.task == "translation" else len(ids))))
         with torch.no_grad(), _quiet():
             mask = torch.ones(1, len(ids), dtype=torch.long)
             found = self.model.generate(
@@ -271,7 +281,7 @@ class TransformersDecoding:
         text = model.config.get_text_config()
         self._model, self._cache = model, None
         self.vocab_size = int(text.vocab_size)
-        self.max_len: int | None = getattr(text, "max_position_embeddings", None)
+        self.max_len = _limit(model)
         self._read = np.zeros((1, 0), np.int64)
 
     @property
@@ -309,6 +319,17 @@ class TransformersDecoding:
                 self._cache = None
             else:
                 crop(-extra)
+
+
+def _limit(model: Any) -> int | None:
+    """The most tokens of a text, None for no limit."""
+    found: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if found is None or found < 1:
+        return None
+    # RoBERTa and its relatives count positions from the one after the padding's.
+    tables = (module for name, module in model.named_modules() if name.endswith("position_embeddings"))
+    padding = next((getattr(table, "padding_idx", None) for table in tables), None)
+    return found if padding is None else found - padding - 1
 
 
 @contextmanager

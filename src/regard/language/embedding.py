@@ -15,11 +15,14 @@ from regard.checkpoints.gguf_file import GgufFile, is_gguf
 from regard.checkpoints.model_folder import file_in_folder, read_json
 from regard.errors import ArgumentError, FileError
 from regard.language.input_text import check_text
+from regard.masks import Mask
 from regard.messages import Listed
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
 
+LARGEST_BATCH, MOST_PADDING = 4096, 1.25
+"""The tokens of a batch, and the longest text of a batch over its shortest: more padding costs more than it saves."""
 MODULES, POOLING, LENGTH = "modules.json", "config.json", "sentence_bert_config.json"
 Mode = Literal["mean", "cls", "max"]
 _MODES: dict[str, Mode] = {
@@ -39,25 +42,66 @@ class Pooling(NamedTuple):
 
 def embed(model: "LanguageModel", texts: str | Sequence[str], pooling: Pooling) -> np.ndarray:
     """The implementation of `LanguageModel.embed`: (D,) for one text, (N, D) for several."""
-    is_single = isinstance(texts, str)
-    rows = [_one(model, text, pooling) for text in ([texts] if isinstance(texts, str) else texts)]
-    found = np.stack(rows) if rows else np.zeros((0, model.config.d_model), np.float32)
-    row: np.ndarray = found[0] if is_single else found
+    rows = [texts] if isinstance(texts, str) else list(texts)
+    if model.settings.task != "encoding":
+        raise ArgumentError("embed-task", name=model.name)
+    ids = [_ids(model, text, pooling) for text in rows]
+    found = np.zeros((len(rows), model.width), np.float32)
+    for batch in batches([len(one) for one in ids]):
+        vectors = model.token_vectors([ids[row] for row in batch])
+        found[batch] = [_pooled(each, pooling) for each in vectors]
+    row: np.ndarray = found[0] if isinstance(texts, str) else found
     return row
 
 
-def _one(model: "LanguageModel", text: str, pooling: Pooling) -> np.ndarray:
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Rows of similar length together, the shortest first; a batch has at most LARGEST_BATCH tokens, padding included.
+
+    >>> batches([3, 4000, 2, 300, 3])
+    [[2, 0, 4], [3], [1]]
+    """
+    found: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        size = lengths[row]
+        fits = found and size * (len(found[-1]) + 1) <= LARGEST_BATCH
+        if found and fits and size <= MOST_PADDING * lengths[found[-1][0]]:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
+
+
+def _ids(model: "LanguageModel", text: str, pooling: Pooling) -> list[int]:
+    """The ids of a text with those around it, cut at the longest text that the model reads."""
     check_text(text)
-    if model.settings.task != "encoding":
-        raise ArgumentError("embed-task", name=model.name)
-    bare, limit = model.tokenizer.encode(text), model.config.max_len
-    most = min(size for size in (pooling.longest, limit, 2**20) if size is not None) - len(model.special.around([]))
+    bare = model.tokenizer.encode(text)
+    most = min(n for n in (pooling.longest, model.limit, 2**20) if n is not None) - len(model.special.around([]))
     ids = model.special.around(bare[:most])
     if not ids:
         raise ArgumentError("translate-empty")
+    return ids
+
+
+def padded(texts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids (B, T), padded on the right, and which of them are of the text."""
+    lengths = np.array([len(ids) for ids in texts])
+    keep = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(keep.shape, np.int64)
+    ids[keep] = np.concatenate(texts)
+    return ids, keep
+
+
+def token_vectors(model: "LanguageModel", texts: list[list[int]]) -> list[np.ndarray]:
+    """The implementation of `LanguageModel.token_vectors` for our own Transformer."""
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
-    vectors = to_numpy(model.model.encode(convert_like(np.array([ids]), like)))[0]  # T D
+    ids, keep = (convert_like(array, like) for array in padded(texts))
+    vectors = to_numpy(model.model.encode(ids, mask=Mask.from_keep(keep)))  # B T D
+    return [each[: len(one)] for each, one in zip(vectors, texts, strict=True)]
+
+
+def _pooled(vectors: np.ndarray, pooling: Pooling) -> np.ndarray:
+    """The vector (D,) of a text from those of its tokens (T, D)."""
     vector = {"mean": vectors.mean(0), "cls": vectors[0], "max": vectors.max(0)}[pooling.mode]
     if not pooling.normalised:
         return np.asarray(vector, np.float32)

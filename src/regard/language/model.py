@@ -59,6 +59,17 @@ class LanguageModel:
         return self.config.max_len
 
     @property
+    def width(self) -> int:
+        """The width of its vectors."""
+        return self.config.d_model
+
+    def token_vectors(self, texts: list[list[int]]) -> "list[np.ndarray]":
+        """An encoder's vectors for the ids of each text, (T, D) each; the texts are one batch."""
+        from regard.language.embedding import token_vectors
+
+        return token_vectors(self, texts)
+
+    @property
     def generator(self) -> Any:
         """What `regard.generation` drives."""
         return self.model

@@ -98,6 +98,19 @@ def with_number(name: str, number: str) -> Change:
     return config_text(json.dumps(CONFIG | {name: "@"}).replace('"@"', number).encode())
 
 
+def adapter(base: Any, *, config: bool = True) -> Change:
+    """An adapter in place of the weights, with the config.json of its base or without; bytes are its settings."""
+
+    def change(folder: Path) -> None:
+        (folder / WHOLE).rename(folder / "adapter_model.safetensors")
+        if not config:
+            (folder / "config.json").unlink()
+        about = base if isinstance(base, bytes) else json.dumps({"base_model_name_or_path": base}).encode()
+        (folder / "adapter_config.json").write_bytes(about)
+
+    return change
+
+
 def split(folder: Path, names: Iterable[str] = ("a.safetensors", "b.safetensors")) -> dict[str, Any]:
     """The valid model in two files, with their index, which is returned."""
     (folder / WHOLE).unlink()
@@ -341,6 +354,13 @@ FOLDERS: dict[str, tuple[Change, str]] = {
     "eps below 0": (config(rms_norm_eps=-1e-6), "rms_norm_eps"),
     "eps 1e999": (with_number("rms_norm_eps", "1e999"), "rms_norm_eps"),
     "eps as text": (config(rms_norm_eps="1e-6"), "rms_norm_eps"),
+    # F37: changes of another model, whose name is never followed
+    "an adapter": (adapter("meta-llama/Llama-3.2-1B", config=False), "adapter.*Llama-3.2-1B.*merge"),
+    "an adapter beside a config": (adapter("a/b"), "adapter.*'a/b'"),
+    "an adapter of an absolute path": (adapter("/etc/passwd"), "adapter.*'/etc/passwd'"),
+    "an adapter of a folder outside": (adapter("../secret"), "adapter"),
+    "an adapter of a list": (adapter(["x" * 10**5]), "adapter"),
+    "an adapter that is not JSON": (adapter(b"\x1b[2J", config=False), "adapter_config.json"),
     "quantised": (config(quantization_config={"quant_method": "awq"}), "quantization_config"),
     "pruned": (config(pruned_heads={"0": [1]}), "pruned_heads"),
 }

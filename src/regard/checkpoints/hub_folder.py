@@ -31,6 +31,7 @@ from regard.messages import Listed
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 LARGEST_INDEX = 2**25
 MOST_SHARDS = 10_000
+ADAPTER, LARGEST_ADAPTER = "adapter_config.json", 2**20
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "consolidated.00.pth")
 _SHARD_NAME = re.compile(r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}\.safetensors")
 """A file name in any system: no folder, no drive, no device of Windows."""
@@ -120,7 +121,20 @@ def _weight_map(path: Path) -> dict[str, str]:
     return found
 
 
+def adapter_error(folder: Path) -> FileError:
+    """The error for a folder with only the changes of a model by peft; the name of that model is data, never a path."""
+    content = read_file(folder / ADAPTER, most=LARGEST_ADAPTER, within=folder)
+    try:
+        about: Any = parse_json(content)
+    except JsonError as error:
+        return FileError("model-garbled", path=str(folder / ADAPTER), place=str(error))
+    base = about.get("base_model_name_or_path") if isinstance(about, dict) else None
+    return FileError("weights-adapter", path=str(folder), base=str(base)[:80])
+
+
 def _absent(folder: Path) -> FileError:
+    if os.path.lexists(folder / ADAPTER):
+        return adapter_error(folder)
     pickles = [name for name in PICKLES if os.path.lexists(folder / name)]
     if pickles:
         return FileError("weights-pickle", path=str(folder), found=Listed(pickles))

@@ -18,7 +18,7 @@ from regard.arrays import Array
 from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.gguf_file import is_gguf
 from regard.checkpoints.gguf_model import read_gguf
-from regard.checkpoints.hub_folder import HubWeights, of_family, read_hub_model
+from regard.checkpoints.hub_folder import ADAPTER, HubWeights, adapter_error, of_family, read_hub_model
 from regard.checkpoints.tensor_file import CONFIG, TENSORS, Weights, check_dtypes, quantise, write_model_files
 from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
 from regard.config.weights import ModelConfig, check_weights
@@ -131,6 +131,8 @@ def _about(source: Path) -> Any:
     """The content of config.json."""
     if not source.is_dir():
         raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
+    if not os.path.lexists(source / CONFIG) and os.path.lexists(source / ADAPTER):
+        raise adapter_error(source)
     return read_json(file_in_folder(source, CONFIG))
 
 

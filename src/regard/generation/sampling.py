@@ -43,7 +43,7 @@ class Sampling:
 
     repetition_penalty   for ids in the prompt or the text so far: positive logits divided by it, negative multiplied
     temperature          logits divided by it: below 1 sharper, above 1 more uniform
-    top_k                only the k most likely ids
+    top_k                only the k most likely ids; all where the vocabulary is not larger
     top_p                only the smallest set of most likely ids that reaches this probability
     min_p                only ids with at least this share of the highest probability
     seed                 the same seed gives the same ids, in NumPy and in torch
@@ -79,8 +79,6 @@ class Sampling:
 
     def start(self, prompts: list[list[int]], vocab_size: int) -> Picker:
         """A function with one generator and one set of seen ids per row."""
-        if self.top_k is not None and self.top_k > vocab_size:
-            raise ArgumentError("top-k-vocabulary", value=self.top_k, W=vocab_size)
         rows = range(len(prompts))
         generators = [np.random.default_rng(None if self.seed is None else (self.seed, row)) for row in rows]
         seen = np.zeros((len(prompts), vocab_size), dtype=bool)  # B W
@@ -107,7 +105,7 @@ class Sampling:
         # Relative to the most likely id, which has exactly 1: nothing overflows, and min_p is a simple bound.
         with np.errstate(over="ignore"):
             p = np.exp((scores - scores.max(-1, keepdims=True)) / self.temperature)
-        if self.top_k is not None:
+        if self.top_k is not None and self.top_k < p.shape[-1]:
             p[p < np.partition(p, -self.top_k)[..., -self.top_k, None]] = 0
         if self.top_p is not None and self.top_p < 1:
             descending = -np.sort(-p)

@@ -33,8 +33,10 @@ _USED = {
     "length_penalty",
     "max_length",
     "max_new_tokens",
+    "min_p",
     "num_beams",
     "pad_token_id",
+    "repetition_penalty",
     "temperature",
     "top_k",
     "top_p",
@@ -93,10 +95,11 @@ class HubFiles:
         text = self.chat_template()
         return None if text is None else ChatTemplate(text, template_values(self.tokenizer_config))
 
-    def unused_settings(self) -> tuple[str, ...]:
+    def unused_settings(self, task: Task) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""
         given = {name for name, value in self.generation.items() if value is not None}
-        return tuple(sorted(given - _USED - _OF_THE_FILE))
+        of_texts = set() if task == "text" else {"min_p", "repetition_penalty"}
+        return tuple(sorted(given - (_USED - of_texts) - _OF_THE_FILE))
 
     def special_id(self, name: str, vocab_size: int) -> tuple[int, ...]:
         """The ids of a control token from generation_config.json, else from config.json; () where there is none."""
@@ -117,6 +120,8 @@ class HubFiles:
             "temperature": ("temperature", lambda x: is_number(x) and x >= 0, "≥ 0"),
             "top_k": ("top_k", lambda x: is_integer(x) and x >= 0, "≥ 0"),
             "top_p": ("top_p", lambda x: is_number(x) and 0 < x <= 1, "0 < top_p ≤ 1"),
+            "min_p": ("min_p", lambda x: is_number(x) and 0 <= x <= 1, "0 ≤ min_p ≤ 1"),
+            "repetition_penalty": ("repetition_penalty", lambda x: is_number(x) and x > 0, "> 0"),
             "max_new_tokens": ("max_new", lambda x: is_integer(x) and 1 <= x <= 2**24, "1 … 2²⁴"),
             "num_beams": ("beams", lambda x: is_integer(x) and 1 <= x <= 256, "1 … 256"),
             "length_penalty": ("length_penalty", lambda x: is_number(x) and -10 <= x <= 10, "-10 … 10"),

@@ -157,7 +157,7 @@ def _with_tokenizer(
     if config.kind == "encoder-decoder" and (special.start is None or not special.ends):
         raise FileError("language-marks", path=str(files.config_path))
     settings = files.settings(TASKS[config.kind])
-    _report_unused(files, stored.unused)
+    _report_unused(files, stored.unused, settings.task)
     chosen = _chosen_backend(stored, backend)
     model = _model(stored, chosen)
     template = files.template()
@@ -186,9 +186,9 @@ def _model(stored: Stored, backend: ModelBackend) -> Any:
     return Transformer(stored.config, stored.tensors.arrays("float32"))
 
 
-def _report_unused(files: "HubFiles", config_keys: tuple[str, ...]) -> None:
+def _report_unused(files: "HubFiles", config_keys: tuple[str, ...], task: Task) -> None:
     """Name the keys that change nothing, once per file, as a warning."""
-    for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings())):
+    for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings(task))):
         if keys:
             message = say("config-keys-unused", path=str(files.folder / file), names=Listed.few(keys))
             warnings.warn(message, UnusedKeysWarning, stacklevel=4)

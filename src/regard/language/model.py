@@ -146,7 +146,8 @@ class LanguageModel:
         beams           beam search with that many texts at once, in place of sampling
         stop            a text, or several: the output ends before the first of them
         stream          return an iterator over the added text, piece by piece, in whole characters
-        sampling        temperature (0 always takes the most likely token, whatever the seed), top_k, top_p, min_p, seed
+        sampling        temperature (0 always takes the most likely token, whatever the seed), top_k, top_p, min_p,
+                        repetition_penalty, seed
 
         Raises ArgumentError where a character is not in the vocabulary, and where the model translates; TooLargeError
         where the prompt is longer than the model reads at once.

@@ -9,12 +9,11 @@ from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import in_range
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError, TooLargeError
-from regard.generation import GREEDY
 from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
 from regard.language.translating import find_beams
-from regard.language.writing import Prompt, check_length, continue_prompt, default_max_new, read_prompt, sampling
+from regard.language.writing import Prompt, check_length, chosen_pick, continue_prompt, default_max_new, read_prompt
 from regard.masks import Mask
 from regard.records import Attend, Kind, See
 from regard.reference import log_sum_exp
@@ -211,7 +210,7 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     before = [*start.header, *start.ids]
     last = ""  # the token that the last query writes
     if output is None:
-        pick = sampling(model, seed=0) if model.settings.samples else GREEDY
+        pick = chosen_pick(model)
         most = default_max_new(model, start)
         most = most if model.settings.max_seen is None else min(most, model.settings.max_seen)
         found = continue_prompt(model, start, pick, most)

@@ -30,7 +30,7 @@ class Settings:
     samples           whether `generate` samples; otherwise it takes the most likely token
     longest           the most tokens read at once; a longer text is translated in parts
     beams, length_penalty                for translations
-    temperature, top_k, top_p, max_new   for texts
+    temperature, top_k, top_p, min_p, repetition_penalty, max_new   for texts
     max_seen          the most tokens that `see` adds to a text; None for max_new
     alignment_heads   (layer, head) of cross-attention, or of self-attention in a decoder, the most informative first:
                       in cross-attention the one that best aligns the token being written
@@ -48,6 +48,8 @@ class Settings:
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
     max_new: int = 128
     max_seen: int | None = None
     alignment_heads: tuple[tuple[int, int], ...] = ()

@@ -103,22 +103,31 @@ def chosen_pick(
     top_k: int | None = None,
     top_p: float | None = None,
     min_p: float | None = None,
+    repetition_penalty: float | None = None,
     seed: int = 0,
 ) -> Pick:
-    """How the next token is chosen: the model's settings, changed. Temperature 0 takes the most likely one."""
+    """How the next token is chosen: the model's settings, changed. Temperature 0 takes the most likely one.
+
+    A repetition penalty alone does not make a greedy model sample.
+    """
     given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     changes = {name: value for name, value in given.items() if value is not None}
     greedy = (is_number(temperature) and temperature == 0) or not (changes or model.settings.samples)
+    if repetition_penalty is not None:
+        changes["repetition_penalty"] = repetition_penalty
     # The other options are validated in any case.
     pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
-    return GREEDY if greedy else pick
+    if not greedy:
+        return pick
+    penalty = pick.repetition_penalty
+    return GREEDY if penalty in (None, 1) else Sampling(top_k=1, repetition_penalty=penalty)
 
 
 def sampling(model: "LanguageModel", **changes: Any) -> Sampling:
     """The Sampling of the model's settings, with some changes."""
     settings = model.settings
-    own = {"temperature": settings.temperature, "top_k": settings.top_k, "top_p": settings.top_p}
-    return Sampling(**own | changes)
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+    return Sampling(**{name: getattr(settings, name) for name in names} | changes)
 
 
 def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) -> Prompt:

@@ -342,6 +342,12 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 里的权重只有 {found}；这是 pickle 文件，打开时可能执行任意程序，所以 regard 从不读取。"
         "请下载该模型的 safetensors 版本，或在你信任它的环境里转换",
     ),
+    "weights-adapter": Message(
+        en="{path} is an adapter, which holds only changes of the model {base!r}; where peft is installed, merge them: "
+        "AutoPeftModelForCausalLM.from_pretrained(…).merge_and_unload().save_pretrained(…), and load that folder",
+        zh="{path} 是适配器，只含对模型 {base!r} 的改动；请在装有 peft 的环境里合并："
+        "AutoPeftModelForCausalLM.from_pretrained(…).merge_and_unload().save_pretrained(…)，再加载合并后的文件夹",
+    ),
     "weights-absent": Message(
         en="{path} has no weights: neither model.safetensors nor model.safetensors.index.json; "
         "is the download complete?",

@@ -371,10 +371,6 @@ MESSAGES: dict[str, Message] = {
         zh="temperature 必须是大于 0 的有限数；现在是 {value!r}；"
         "若要每次都取最可能的词元，请用 top_k=1（在 regard.generation 里也可用 pick=GREEDY）",
     ),
-    "top-k-vocabulary": Message(
-        en="top_k={value} is more than the {W} tokens of the vocabulary: give at most {W}, or None to leave none out",
-        zh="top_k={value} 超过了词表的 {W} 个词元：请给不超过 {W} 的数，或用 None 表示不筛选",
-    ),
     "top-p-value": Message(
         en="top_p must be greater than 0 and at most 1; found {value!r}; 0.9 is usual, None leaves none out",
         zh="top_p 必须大于 0 且不超过 1；现在是 {value!r}；常用 0.9，None 表示不筛选",

@@ -185,10 +185,10 @@ def test_values_out_of_range_raise(wrong: dict[str, Any], message: str) -> None:
         Sampling(**wrong)
 
 
-def test_top_k_cannot_exceed_the_vocabulary() -> None:
-    with pytest.raises(ArgumentError, match="top_k=9 is more than the 8 tokens of the vocabulary: give at most 8"):
-        Sampling(top_k=9).start([[0]], 8)
-    Sampling(top_k=8).start([[0]], 8)
+@pytest.mark.parametrize("top_k", [8, 9, 10**12])
+def test_top_k_of_the_whole_vocabulary_leaves_none_out(top_k: int) -> None:
+    logits = np.random.default_rng(0).standard_normal((2, 8))
+    np.testing.assert_array_equal(Sampling(top_k=top_k).probabilities(logits), Sampling().probabilities(logits))
 
 
 def test_sampling_is_immutable() -> None:

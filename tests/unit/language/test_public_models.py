@@ -115,6 +115,56 @@ def test_generate_is_greedy_unless_the_folder_samples(backend: BackendName, tmp_
     assert sampled.generate("The cat", temperature=0) == greedy.generate("The cat", max_new_tokens=6)
 
 
+@pytest.mark.parametrize(("backend", "penalty"), [("numpy", 1.3), ("torch", 0.8), ("transformers", 1.3)])
+def test_repetition_penalty_of_the_folder_and_of_the_call(backend: BackendName, penalty: float, tmp_path: Path) -> None:
+    """As Hugging Face: also where the most likely token is taken, which a penalty alone does not change to sampling."""
+    plain = load(llama(tmp_path / "plain"), backend)
+    penalised = load(llama(tmp_path / "penalised", repetition_penalty=penalty), backend)
+    ids = plain.special.around(plain.tokenizer.encode("The cat"))
+    hf = LlamaForCausalLM.from_pretrained(tmp_path / "plain").eval()
+    options: dict[str, Any] = {"max_new_tokens": 24, "do_sample": False}
+    theirs = hf.generate(torch.tensor([ids]), repetition_penalty=penalty, **options)[0].tolist()
+    expected = plain.tokenizer.decode(theirs[1 : theirs.index(1) if 1 in theirs else None])
+    assert penalised.generate("The cat", max_new_tokens=24) == expected
+    assert plain.generate("The cat", max_new_tokens=24, repetition_penalty=penalty) == expected
+    assert penalised.generate("The cat", max_new_tokens=24, repetition_penalty=1.0) == plain.generate(
+        "The cat", max_new_tokens=24
+    )
+    assert plain.generate("The cat", max_new_tokens=24) != expected
+    assert penalised.see("The cat").output == plain.tokenizer.decode(theirs[len(ids) : len(ids) + 12])
+
+
+def test_min_p_of_the_folder(tmp_path: Path) -> None:
+    folder = llama(tmp_path, do_sample=True, min_p=1.0, top_k=10**9, max_length=10**12, max_new_tokens=9)
+    lm = load(folder)  # no warning about an unused key
+    assert (lm.settings.min_p, lm.settings.top_k) == (1.0, 10**9)
+    written = {lm.generate("The cat", seed=seed) for seed in range(4)}
+    assert written == {lm.generate("The cat", temperature=0)}  # only the most likely token is left
+    assert len({lm.generate("The cat", seed=seed, min_p=0.0) for seed in range(4)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", -1),
+        ("top_k", -1),
+        ("top_k", 2.5),
+        ("top_p", 0),
+        ("min_p", 1.5),
+        ("repetition_penalty", 0),
+        ("repetition_penalty", "1.1"),
+        ("eos_token_id", 10**6),
+        ("eos_token_id", -1),
+        ("max_new_tokens", 10**12),
+        ("num_beams", 10**6),
+    ],
+)
+def test_invalid_settings_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+    folder = llama(tmp_path, **{name: value})
+    with pytest.raises(FileError, match=rf"generation_config\.json.*{name}"):
+        load(folder)
+
+
 def test_backends_write_the_same_text(folders: dict[str, Path]) -> None:
     for name in ("llama", "gpt2"):
         written = {load(folders[name], backend).generate("The cat", max_new_tokens=20) for backend in BACKENDS}

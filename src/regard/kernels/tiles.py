@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from regard.arrays import Array
@@ -74,10 +73,9 @@ def rows_per_block(T: int, S: int, max_rows: int, height: int | None = None) -> 
     return rows if height is None or height > rows else rows // height * height
 
 
-def row_blocks(start: int, stop: int, step: int) -> Iterator[slice]:
+def row_blocks(start: int, stop: int, step: int) -> list[slice]:
     """Consecutive slices of at most `step` rows."""
-    for first in range(start, stop, step):
-        yield slice(first, min(stop, first + step))
+    return [slice(first, min(stop, first + step)) for first in range(start, stop, step)]
 
 
 def units_of_work(heads: int, T: int, multiple: int, workers: int) -> list[tuple[int, int, int]]:

@@ -216,8 +216,8 @@ def _visible(mask: MaskLike, sizes: Sizes) -> np.ndarray:
         Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S)  # raises for a mask that does not fit
         return np.ones(sizes.scores, dtype=bool)
     visible = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S).block(slice(0, sizes.T), slice(0, sizes.S))
-    four = np.broadcast_to(visible, (sizes.B, sizes.H, sizes.T, sizes.S))
-    return four.reshape(sizes.scores)
+    shape = sizes.scores
+    return np.broadcast_to(visible, (sizes.B, sizes.H, sizes.T, sizes.S)).reshape(shape)
 
 
 def _repeat_kv_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:

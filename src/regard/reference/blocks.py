@@ -263,7 +263,8 @@ def queries(net: Network, name: str, x: np.ndarray) -> np.ndarray:
 
 def keys_and_values(net: Network, name: str, x: np.ndarray) -> KeysAndValues:
     """k and v, each B G S E."""
-    k, v = (split_heads(net.linear(f"{name}.{part}_proj", x), net.config.key_value_heads) for part in "kv")
+    n_heads = net.config.key_value_heads
+    k, v = (split_heads(net.linear(f"{name}.{part}_proj", x), n_heads) for part in "kv")
     return net.norm(f"{name}.k_norm", k) if net.config.attention.qk_norm else k, v
 
 

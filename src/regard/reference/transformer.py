@@ -53,7 +53,7 @@ class Transformer:
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Array], attend: Attend | None = None) -> None:
         check_weight_names(weights, config)
         self.config = config
-        self.weights = {name: to_numpy(weight) for name, weight in weights.items()}
+        self.weights = {name: w if isinstance(w, np.ndarray) else to_numpy(w) for name, w in weights.items()}
         self.attend: Attend = default_attend if attend is None else attend
         check_weights({name: weight.shape for name, weight in self.weights.items()}, config)
         dtypes = sorted({str(weight.dtype) for weight in self.weights.values()})

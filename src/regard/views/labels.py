@@ -66,7 +66,7 @@ def _sign(character: str) -> str:
     code, category = ord(character), unicodedata.category(character)
     if category in ("Zl", "Zp"):
         return "␊"
-    if code < 32 or is_control(character):
+    if code < 32 or (category[0] == "C" and is_control(character)):
         return sign(character)
     # Terminals disagree about the width of joined characters and variation selectors: show the parts side by side.
     if category == "Cf" or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:

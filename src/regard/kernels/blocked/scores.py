@@ -36,7 +36,7 @@ class HeadInputs:
             v=np.ascontiguousarray(v[b, g], dtype=exact),
             scale=exact.type(call.scale),
             mask=None if call.bound is None else call.bound.pick(b, h),
-            bias=head_of(call.bias, b, h),
+            bias=None if call.bias is None else head_of(call.bias, b, h),
             softcap=call.softcap,
         )
 

@@ -1,8 +1,10 @@
 """python -m benchmarks.watching_short: the time of watched forwards of short texts over unwatched ones.
 
 On a GPU a Llama shape in bfloat16, on the CPU GPT-2's shape in float32. The methods of one length take turns in one
-process, and each ratio is the median of its rounds. --lengths, --rounds, --steps N for a generation of N tokens,
---profile LENGTH for where Python spends the time of a watched forward, --report.
+process, and each ratio is the median of its rounds. make, enter, forward and exit are the parts of a watched forward as
+the host sees them, without waiting for the GPU; events are a GPU's own time for a call of `attend`. --lengths,
+--rounds, --steps N for a generation of N tokens, --profile LENGTH for where Python spends the time of a watched
+forward, --bounds for an error where a ratio exceeds its bound, --report.
 """
 
 import argparse
@@ -10,13 +12,35 @@ import cProfile
 import io
 import pstats
 import statistics
+import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from benchmarks.dated import finish, heading, table
 
 Run = Callable[[], object]
+
+PARTS = ("make", "enter", "forward", "exit")
+
+
+class Measurement(NamedTuple):
+    """The seconds of one run, and of the parts of a watched one."""
+
+    whole: float
+    parts: tuple[float, ...] = ()
+
+
+BOUNDS = {
+    ("128 tokens", "watch"): 1.15,
+    ("512 tokens", "watch"): 1.15,
+    ("1,024 tokens", "watch"): 1.2,
+}
+"""The largest ratios on two cores, by what and method."""
+
+SLEEP = 10**7
+"""Cycles that a GPU sleeps before a call that its events measure: some 5 ms."""
 
 EAGER = 4096
 """The longest text for which every weight is computed."""
@@ -32,19 +56,24 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=64, help="tokens to generate; 0 for no generation")
     parser.add_argument("--profile", type=int, help="also profile a watched forward of this length")
     parser.add_argument("--without-calls", action="store_true", help="no single calls of attend")
+    parser.add_argument("--methods", nargs="*", help="only these, and unwatched")
+    parser.add_argument("--bounds", action="store_true", help="on the CPU: exit with 1 where a ratio exceeds its bound")
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
     options = parser.parse_args()
     torch.manual_seed(0)
     with torch.no_grad():
         model = llama() if gpu else gpt2()
-        rows = [row for length in options.lengths for row in forwards(model, length, options.rounds)]
+        rows = [row for length in options.lengths for row in forwards(model, length, options)]
         rows += generations(model, options.steps, max(3, options.rounds // 3)) if options.steps else []
         rows += single_calls(options.rounds) if gpu and not options.without_calls else []
         if options.profile:
             print(profile(lambda: watched_forward(model, options.profile)))
         if options.profile and gpu and not options.without_calls:
             print(profile(attend_once))
-    finish("watching_short", markdown(rows), report=options.report)
+    finish("watching_short" if gpu else "watching_short_cpu", markdown(rows), report=options.report)
+    too_slow = [row[:4] for row in rows if float(row[3] or 0) > BOUNDS.get((row[0], row[1]), float("inf"))]
+    if options.bounds and not gpu and too_slow:
+        sys.exit(f"over their bounds: {too_slow}")
 
 
 def llama() -> Any:
@@ -70,9 +99,16 @@ def methods(model: Any, run: Run, every_weight: Run | None = None) -> dict[str, 
     from regard import See
 
     def watched(**options: Any) -> Run:
-        def method() -> None:
-            with regard.watch(model, **options):
+        def method() -> tuple[float, ...]:
+            times = [time.perf_counter()]
+            watch = regard.watch(model, **options)
+            times.append(time.perf_counter())
+            with watch:
+                times.append(time.perf_counter())
                 run()
+                times.append(time.perf_counter())
+            times.append(time.perf_counter())
+            return tuple(after - before for before, after in pairwise(times))
 
         return method
 
@@ -87,7 +123,7 @@ def methods(model: Any, run: Run, every_weight: Run | None = None) -> dict[str, 
     return several | ({} if every_weight is None else {"eager, output_attentions": every_weight})
 
 
-def forwards(model: Any, length: int, rounds: int) -> list[list[str]]:
+def forwards(model: Any, length: int, options: argparse.Namespace) -> list[list[str]]:
     import torch
 
     body = model.base_model
@@ -101,8 +137,10 @@ def forwards(model: Any, length: int, rounds: int) -> list[list[str]]:
         body(ids, use_cache=False, output_attentions=True)
         body.set_attn_implementation("sdpa")
 
-    found = measured(methods(body, run, eager if length <= EAGER else None), rounds)
-    return rows_of(f"{length:,} tokens", found)
+    several = methods(body, run, eager if length <= EAGER else None)
+    if options.methods is not None:
+        several = {name: several[name] for name in several if name == "unwatched" or name in options.methods}
+    return rows_of(f"{length:,} tokens", measured(several, options.rounds))
 
 
 def generations(model: Any, steps: int, rounds: int) -> list[list[str]]:
@@ -119,8 +157,13 @@ def generations(model: Any, steps: int, rounds: int) -> list[list[str]]:
 
 
 def single_calls(rounds: int) -> list[list[str]]:
-    """The time until `attend(see=See(map=256))` returns, without waiting for the GPU; milliseconds."""
+    """`attend(see=See(map=256))`, and cuDNN's attention without statistics: milliseconds.
+
+    The host's time ends when the call returns; the events' is the GPU's, which sleeps until the host has launched.
+    """
     import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     from regard import Mask, See, attend
 
@@ -128,31 +171,52 @@ def single_calls(rounds: int) -> list[list[str]]:
     for length in (4096, 16384):
         q, k, v = torch.randn(3, 1, 16, length, 64, device="cuda", dtype=torch.bfloat16).unbind()
         mask, see = Mask.causal(), See(map=256)
-        attend(q, k, v, mask=mask, see=see)
-        host, wall = [], []
-        for _ in range(rounds):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
+
+        def seen(q: Any = q, k: Any = k, v: Any = v, mask: Any = mask, see: Any = see) -> None:
             attend(q, k, v, mask=mask, see=see)
-            host.append(time.perf_counter() - start)
-            torch.cuda.synchronize()
-            wall.append(time.perf_counter() - start)
-        cells = [f"{1000 * statistics.median(each):.2f}" for each in (host, wall)]
-        rows.append([f"attend, {length:,} tokens", "host time", cells[0], ""])
-        rows.append([f"attend, {length:,} tokens", "with the GPU's", cells[1], ""])
+
+        def cudnn(q: Any = q, k: Any = k, v: Any = v) -> None:
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        for name, run in (("attend", seen), ("cuDNN", cudnn)):
+            found = [single_call(run) for _ in range(rounds + 2)][2:]
+            host, wall, events = (f"{1000 * statistics.median(each):.3f}" for each in zip(*found, strict=True))
+            what = f"{name}, {length:,} tokens"
+            rows += [shown([what, "host", host]), shown([what, "until the GPU has ended", wall])]
+            rows.append(shown([what, "events", *[""] * (len(HEADINGS) - 3), events]))
     return rows
 
 
-def measured(several: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """The seconds of each method, round by round; the first two rounds do not count."""
-    times: dict[str, list[float]] = {name: [] for name in several}
+def single_call(run: Run) -> tuple[float, float, float]:
+    """The seconds until it returns, until the GPU has ended, and those of the GPU."""
+    import torch
+
+    wait()
+    start = time.perf_counter()
+    run()
+    host = time.perf_counter() - start
+    wait()
+    wall = time.perf_counter() - start
+    before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(SLEEP)
+    before.record()
+    run()
+    after.record()
+    wait()
+    return host, wall, before.elapsed_time(after) / 1000
+
+
+def measured(several: dict[str, Run], rounds: int) -> dict[str, list[Measurement]]:
+    """The times of each method, round by round; the first two rounds do not count."""
+    times: dict[str, list[Measurement]] = {name: [] for name in several}
     for _ in range(rounds + 2):
         for name, run in several.items():
             wait()
             start = time.perf_counter()
-            run()
+            parts = run()
             wait()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(Measurement(time.perf_counter() - start, parts if isinstance(parts, tuple) else ()))
     return {name: each[2:] for name, each in times.items()}
 
 
@@ -163,13 +227,22 @@ def wait() -> None:
         torch.cuda.synchronize()
 
 
-def rows_of(what: str, found: dict[str, list[float]]) -> list[list[str]]:
+def rows_of(what: str, found: dict[str, list[Measurement]]) -> list[list[str]]:
     plain = found["unwatched"]
     rows = []
     for name, each in found.items():
-        ratio = statistics.median(one / other for one, other in zip(each, plain, strict=True))
-        rows.append([what, name, f"{1000 * statistics.median(each):.2f}", f"{ratio:.3f}"])
+        ratio = statistics.median(one.whole / other.whole for one, other in zip(each, plain, strict=True))
+        parts = [f"{1000 * statistics.median(part):.2f}" for part in zip(*(one.parts for one in each), strict=True)]
+        middle = statistics.median(one.whole for one in each)
+        rows.append(shown([what, name, f"{1000 * middle:.2f}", f"{ratio:.3f}", *parts]))
     return rows
+
+
+def shown(cells: list[str]) -> list[str]:
+    """A row of the table, printed at once: a long run shows what it has measured."""
+    row = cells + [""] * (len(HEADINGS) - len(cells))
+    print(" | ".join(row), flush=True)
+    return row
 
 
 def watched_forward(model: Any, length: int) -> None:
@@ -206,7 +279,7 @@ def profile(run: Run, runs: int = 10) -> str:
     return text.getvalue()
 
 
-HEADINGS = ("what", "method", "milliseconds", "over unwatched")
+HEADINGS = ("what", "method", "milliseconds", "over unwatched", *PARTS, "events")
 
 
 def markdown(rows: list[list[str]]) -> str:

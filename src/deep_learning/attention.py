@@ -15,8 +15,8 @@ from deep_learning.masks import from_additive
 from regard import reference
 from regard.axes import head_width
 from regard.errors import ShapeError
+from regard.layer_rules import Projections
 from regard.masks import Mask
-from regard.projections import Projections
 from regard.reference.attention import computing_dtype
 
 __all__ = [

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import LENGTHS, Call, as_tensor, calls
 from tolerances import assert_close
 
+from regard.layer_rules import Projections
 from regard.masks import Mask
-from regard.projections import Projections
 from regard.reference import (
     multi_head_attention,
     multi_head_attention_backward,

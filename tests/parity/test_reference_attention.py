@@ -20,8 +20,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import causal_lower_right
 
+from regard.layer_rules import Projections
 from regard.masks import Mask
-from regard.projections import Projections
 from regard.reference import (
     multi_head_attention,
     multi_head_attention_backward,

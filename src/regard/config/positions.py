@@ -8,8 +8,8 @@ from typing import get_args
 
 from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError
+from regard.layer_rules import Pairing, buckets_per_side, check_base, check_pairing
 from regard.messages import Listed
-from regard.position_rules import Pairing, buckets_per_side, check_base, check_pairing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

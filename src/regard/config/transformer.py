@@ -13,8 +13,8 @@ from regard.axes import head_width
 from regard.config.positions import FactorScaling, Learned, Llama3Scaling, Positions, Rotary, Sinusoidal
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
+from regard.layer_rules import factors_of
 from regard.messages import Listed
-from regard.position_rules import factors_of
 
 Size = dict[str, Any]
 

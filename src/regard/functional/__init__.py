@@ -52,7 +52,7 @@ from regard.functional.statistics import (
     statistics_of,
     top_keys,
 )
-from regard.projections import Projections
+from regard.layer_rules import Projections
 
 __all__ = [
     "LSTMState",

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from regard.axes import head_width
 from regard.functional.attention import MaskLike, scaled_dot_product_attention
-from regard.projections import Projections
+from regard.layer_rules import Projections
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from regard.functional.attention import scaled_dot_product_attention
 from regard.functional.heads import linear
+from regard.layer_rules import check_additive, check_general, check_recurrent
 from regard.masks import Mask
-from regard.recurrent_rules import check_additive, check_general, check_recurrent
 
 MaskLike = Mask | Tensor | None
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.dispatch import attend
+from regard.layer_rules import Projections
 from regard.masks import Mask
-from regard.projections import Projections
 from regard.records import See
 from regard.reference import linear, merge_heads, split_heads
 from regard.reference.positions import sinusoidal_positions

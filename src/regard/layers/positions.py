@@ -14,8 +14,8 @@ from regard.arrays import check_counts
 from regard.config import Scaling
 from regard.functional.position_wise import floats
 from regard.functional.positions import apply_expanded_rotations, expand_rotations
+from regard.layer_rules import Pairing, buckets_per_side
 from regard.layers.embeddings import INITIAL_STD
-from regard.position_rules import Pairing, buckets_per_side
 
 
 class NoPositions(nn.Module):

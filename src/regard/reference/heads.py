@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.axes import head_width
-from regard.projections import Projections
+from regard.layer_rules import Projections
 from regard.reference.attention import (
     MaskLike,
     scaled_dot_product_attention,

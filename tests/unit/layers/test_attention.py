@@ -14,9 +14,9 @@ from regard import Mask, reference
 from regard.arrays import to_numpy
 from regard.dispatch import attend_in_model
 from regard.errors import IndivisibleError, ShapeError
+from regard.layer_rules import Projections
 from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
 from regard.layers.cache import GrowingCache, StaticCache, WritePosition
-from regard.projections import Projections
 
 
 def vectors(*shape: int, seed: int = 0) -> Tensor:

@@ -8,8 +8,8 @@ from narrowing import present
 from tolerances import assert_close
 
 from regard.errors import IndivisibleError, RegardError
+from regard.layer_rules import Projections
 from regard.masks import Mask
-from regard.projections import Projections
 from regard.reference import (
     linear,
     merge_heads,

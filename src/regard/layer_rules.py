@@ -1,13 +1,13 @@
-"""Rules and checks of position encodings, shared by NumPy and torch.
+"""What layers in NumPy and in torch share: rules and checks of positions and of recurrent layers, and Projections.
 
-Only shapes and Python numbers, no arrays. The formulas are in `reference.positions` and `functional.positions`.
+Only shapes and Python numbers, no arrays. The formulas are in `reference` and `functional`.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
-from regard.arrays import check_counts, is_number
+from regard.arrays import Array, check_counts, is_number
 from regard.axes import Shape, fits
 from regard.errors import ArgumentError, ShapeError
 
@@ -118,3 +118,63 @@ def bucket_edges(n: int, max_distance: int) -> list[int]:
             d += 1
         edges.append(d)
     return edges
+
+
+# --- recurrent layers --------------------------------------------------------------------------------------
+
+GATES = ("i", "f", "g", "o")
+"""The gates of an LSTM in the order of its columns, as in PyTorch: input, forget, candidate, output."""
+
+
+def check_recurrent(x: Any, states: Mapping[str, Any], weights: Mapping[str, Any], n_gates: int, steps: int) -> None:
+    """ShapeError unless x (…, D) or (…, T, D), states (…, F) and weights fit together.
+
+    states    h, and c of an LSTM; None for zeros
+    weights   W_x (D, G·F), W_h (F, G·F) and the biases (G·F,), None for no bias; G is `n_gates`
+    steps     the number of time axes of x: 0 for a cell, 1 for a whole text
+    """
+    if x.ndim < 1 + steps:
+        raise ShapeError("width-wanted", found=tuple(x.shape))
+    W_h: Shape = tuple(weights["W_h"].shape)
+    F = W_h[0] if W_h else 0
+    wanted: dict[str, Shape] = {"W_h": (F, n_gates * F), "W_x": (x.shape[-1], n_gates * F)}
+    wanted |= dict.fromkeys(("b_x", "b_h"), (n_gates * F,))
+    wanted |= dict.fromkeys(states, (*x.shape[: x.ndim - 1 - steps], F))
+    for name, part in {**weights, **states}.items():
+        if part is not None and tuple(part.shape) != wanted[name]:
+            raise ShapeError("output-shape", what=name, wanted=wanted[name], found=tuple(part.shape))
+
+
+def check_additive(q: Any, k: Any, W_q: Any, W_k: Any, w: Any) -> None:
+    """ShapeError unless W_q (E, A), W_k (Ek, A) and w (A,) fit queries (…, T, E) and keys (…, S, Ek)."""
+    A = w.shape[:1]
+    wanted = {"W_q": (q.shape[-1], *A), "W_k": (k.shape[-1], *A), "w": A}
+    for name, part in (("W_q", W_q), ("W_k", W_k), ("w", w)):
+        if tuple(part.shape) != tuple(wanted[name]):
+            raise ShapeError("output-shape", what=name, wanted=tuple(wanted[name]), found=tuple(part.shape))
+
+
+def check_general(q: Any, k: Any, W: Any) -> None:
+    """ShapeError unless W (E, Ek) fits queries (…, T, E) and keys (…, S, Ek)."""
+    wanted = (q.shape[-1], k.shape[-1])
+    if tuple(W.shape) != wanted:
+        raise ShapeError("output-shape", what="W", wanted=wanted, found=tuple(W.shape))
+
+
+# --- multi-head attention ----------------------------------------------------------------------------------
+
+
+class Projections(NamedTuple):
+    """Used as `x @ W + b`. Columns h·E … (h+1)·E of W_q, W_k and W_v belong to head h, and so do these rows of W_o.
+
+    W_q is D × H·E, W_k is D × G·E, W_v is D × G·Ev, W_o is H·Ev × D; biases may be None.
+    """
+
+    W_q: Array
+    W_k: Array
+    W_v: Array
+    W_o: Array
+    b_q: Array | None = None
+    b_k: Array | None = None
+    b_v: Array | None = None
+    b_o: Array | None = None

@@ -1,4 +1,4 @@
-"""See: what to record. Record: the statistics of one attention call. Attend: the signature by which models attend.
+"""What to record of attention (`See`), the record of one call (`Record`), and the signature of attention (`Attend`).
 
 A Record holds arrays of the caller's type, and nothing T × S that was not requested. It is independent of how it was
 computed: `exact` computes rectangles of weights, from whatever the call left behind.

@@ -1,4 +1,4 @@
-"""Finite inputs so large that their products overflow: the part of the guard that handles them for torch.
+"""Finite torch inputs whose products may overflow: find them, and recompute the affected queries eagerly.
 
 In the forward pass an additive mask makes inf + (-inf) of a masked huge key. In the backward pass a masked huge value
 gives a weight of 0 an infinite gradient. So huge rows are set to zero before the kernel, as bad rows are, and the

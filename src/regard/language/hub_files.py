@@ -1,4 +1,4 @@
-"""The text side of a folder in Hugging Face's layout, or of a GGUF file: tokenizer, control ids, settings, template.
+"""Tokenizer, control ids, generation settings and chat template, from a Hugging Face folder or a GGUF file.
 
 tokenizer.json, or vocab.txt, or vocab.json with merges.txt; a folder without any of them works in ids. Keys of
 generation_config.json that are not used are reported, not refused. No file outside the folder is opened.

@@ -27,7 +27,7 @@ MESSAGES: dict[str, Message] = {
     "batches-differ": Message(
         en="q and k need the same axes for samples (only heads may be grouped, and from four axes up); "
         "found q {q} and k {k}; expand k and v to match",
-        zh="q 与 k 的样本轴必须相同（只有头可以分组，且要四个轴以上）；现在 q {q}，k {k}；请把 k、v 扩展到一致",
+        zh="q 与 k 的样本轴必须相同（只有头可以分组，且至少要有四个轴）；现在 q {q}，k {k}；请把 k、v 扩展到一致",
     ),
     "heads-not-grouped": Message(
         en="{H} query heads cannot be shared among {G} key/value heads: {H} must be a multiple of {G}; "

@@ -312,7 +312,7 @@ MESSAGES: dict[str, Message] = {
     "gather-rest": Message(
         en="the rows of {name} do not sum to 1 (a learned sink, or weights changed after the softmax), so its parts of "
         "the keys cannot be merged",
-        zh="{name} 的各行之和不为 1（有可学习的汇，或 softmax 之后权重被改动），因此各部分键无法合并",
+        zh="{name} 的各行之和不为 1（有可学习的注意力汇，或 softmax 之后权重被改动），因此各部分键无法合并",
     ),
     "gather-weights": Message(
         en="{fields} of {name} sum over queries, and each query has its own share in every part of the keys; watch "
@@ -327,6 +327,6 @@ MESSAGES: dict[str, Message] = {
     "gather-lost": Message(
         en="process {rank} of {world} lost the connection to the others while it gathered the trace: {reason}; the "
         "trace of each process is unchanged",
-        zh="共 {world} 个进程，进程 {rank} 在合并 Trace 时与其他进程失去了连接：{reason}；各进程自己的 Trace 没有变化",
+        zh="共 {world} 个进程，进程 {rank} 在合并 Trace 时与其他进程断开了连接：{reason}；各进程自己的 Trace 没有变化",
     ),
 }

@@ -42,7 +42,7 @@ MESSAGES: dict[str, Message] = {
         "Exit codes: 0 success, 1 a check failed, 2 usage, 3 a file cannot be read or\n"
         "written, 4 something is missing, 5 out of memory or disk, 70 a bug in regard,\n"
         "130 interrupted",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard see I love you\n"
         "  regard generate 明月\n"
         "  regard explain\n"
@@ -62,7 +62,7 @@ MESSAGES: dict[str, Message] = {
         "  regard explain\n"
         '  regard explain --q "1 0" --k "1 0; 0 1" --v "5 0; 0 10"\n'
         '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard explain\n"
         '  regard explain --q "1 0" --k "1 0; 0 1" --v "5 0; 0 10"\n'
         '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',

@@ -128,7 +128,7 @@ MESSAGES: dict[str, Message] = {
         "  regard learn notebook --all course         all lessons, in the folder course\n"
         "\n"
         "A file that already exists is never overwritten.",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn notebook 4                    生成 04-masks.zh-CN.ipynb\n"
         "  regard learn notebook masks my-masks.ipynb\n"
         "  regard learn notebook --all course         全部课文，放在文件夹 course 中\n"
@@ -190,7 +190,7 @@ MESSAGES: dict[str, Message] = {
         "The page is not signed: it shows what is in it, and anyone can run it again.\n"
         "--verify runs the programs in the page; verify pages of strangers in a\n"
         "container.",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn certificate mine.html --name 王小明\n"
         "  regard learn certificate --verify mine.html\n"
         "\n"

@@ -57,7 +57,9 @@ MESSAGES: dict[str, Message] = {
     "explorer-size": Message(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
     "explorer-sample": Message(en="sample {sample} of {samples}", zh="样本 {sample}（共 {samples} 个）"),
     "explorer-first": Message(en="the first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
-    "explorer-no-key": Message(en="the learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
+    "explorer-no-key": Message(
+        en="the learned sink receives {share} %", zh="可学习的注意力汇（attention sink）得到 {share}% 的注意力"
+    ),
     "explorer-does": Message(en="Looks at {pattern} · {score} %", zh="主要看{pattern} · {score}%"),
     "explorer-does-nothing": Message(en="No clear pattern on this text", zh="在这段文本上没有明显的模式"),
     # --- patterns ---
@@ -138,7 +140,7 @@ MESSAGES: dict[str, Message] = {
         en="rows {rows} and columns {cols} of {T} × {S}", zh="第 {rows} 行、第 {cols} 列（共 {T} × {S}）"
     ),
     "explorer-prompt": Message(
-        en="rows above the dashed line are the prompt ({prompt})", zh="虚线以上的 {prompt} 行是提示"
+        en="rows above the dashed line are the prompt ({prompt})", zh="虚线以上的 {prompt} 行是提示词"
     ),
     "explorer-note-stored": Message(en="this file stores no smaller cells here", zh="此文件在这里没有保存更细的格子"),
     "explorer-zoom-all": Message(en="Show all", zh="显示全部"),

@@ -21,7 +21,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-key": Message(en="key", zh="键"),
     "explorer-numbers-total": Message(en="all keys", zh="所有键"),
     "explorer-numbers-others": Message(en="{count} other keys", zh="其余 {count} 个键"),
-    "explorer-numbers-sink": Message(en="no key (sink)", zh="不属于任何键（汇）"),
+    "explorer-numbers-sink": Message(en="no key (sink)", zh="不属于任何键（注意力汇）"),
     "explorer-numbers-not-kept": Message(
         en="The numbers need q and k, which this trace did not keep: record it with See(qk=True).",
         zh="计算过程需要 q 和 k，而这个 Trace 没有保存它们：请用 See(qk=True) 记录。",
@@ -179,7 +179,7 @@ MESSAGES: dict[str, Message] = {
         en="The framed token is being written; lines lead to the source words that it reads.",
         zh="带框的词元正在写出；连线指向它此刻读取的原文词语。",
     ),
-    "explorer-generation-prompt": Message(en="prompt", zh="提示"),
+    "explorer-generation-prompt": Message(en="prompt", zh="提示词"),
     "explorer-generation-answer": Message(en="answer", zh="回答"),
     "explorer-generation-likely": Message(en="Likely next tokens", zh="可能的下一个词元"),
     "explorer-generation-alignment": Message(en="Read from the source text", zh="从原文读取"),

@@ -16,7 +16,7 @@ MESSAGES: dict[str, Message] = {
         "  regard see --kind encoder --layer 0 --head mean I love you\n"
         "  regard see --model poet\n"
         "  echo I love you | regard see - --json",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard see I love you\n"
         '  regard see --layer all "The cat sat on the mat."\n'
         "  regard see --kind encoder --layer 0 --head mean I love you\n"
@@ -228,7 +228,7 @@ MESSAGES: dict[str, Message] = {
         "  regard translate I love you\n"
         '  regard translate "What\'s the time? I have to go home."\n'
         "  regard translate - < english.txt > chinese.txt",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard translate I love you\n"
         '  regard translate "What\'s the time? I have to go home."\n'
         "  regard translate - < english.txt > chinese.txt",
@@ -265,19 +265,19 @@ MESSAGES: dict[str, Message] = {
     # --- regard generate ---
     "help-generate": Message(
         en="Continue PROMPT by sampling: the bundled poet writes poems in the style of the Tang dynasty.",
-        zh="用随机采样续写提示：自带的模型仿写唐诗。",
+        zh="用随机采样续写提示词：自带的模型仿写唐诗。",
     ),
     "help-generate-examples": Message(
         en="Examples:\n"
         "  regard generate\n"
         "  regard generate --form 7x4 --seed 3 --count 2\n"
         '  regard generate "明月" --temperature 0.6',
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard generate\n"
         "  regard generate --form 七绝 --seed 3 --count 2\n"
         "  regard generate 明月 --temperature 0.6",
     ),
-    "metavar-prompt": Message(en="PROMPT", zh="提示"),
+    "metavar-prompt": Message(en="PROMPT", zh="提示词"),
     "metavar-form": Message(en="5x4|7x4|5x8|7x8", zh="五绝|七绝|五律|七律"),
     "metavar-value": Message(en="X", zh="X"),
     "metavar-generate-model": Message(en="MODEL", zh="模型"),
@@ -287,7 +287,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-form": Message(
         en="characters per line × lines of a poem; by default by the first line of the prompt, else 5x4",
-        zh="诗体，也可写成 5x4、7x4、5x8、7x8（每句字数 × 句数）；默认按提示的第一句判断，否则为五绝",
+        zh="诗体，也可写成 5x4、7x4、5x8、7x8（每句字数 × 句数）；默认按提示词的第一句判断，否则为五绝",
     ),
     "help-generate-seed": Message(
         en="the same seed gives the same text; by default 0",
@@ -304,7 +304,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "generate-no-marks": Message(
         en="the prompt has no punctuation, so it is read as one line; add punctuation, for example “{written}”",
-        zh="提示里没有标点，被当成一句；请加上标点，例如写成“{written}”",
+        zh="提示词里没有标点，被当成一句；请加上标点，例如写成“{written}”",
     ),
     # --- regard chat, convert, pull ---
     "help-chat": Message(
@@ -316,7 +316,7 @@ MESSAGES: dict[str, Message] = {
         "  regard chat --model SmolLM2-135M-Instruct.gguf\n"
         "  regard chat --model Qwen/Qwen3-0.6B --temperature 0\n"
         "  echo Hello | regard chat --model FOLDER --json",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard chat --model SmolLM2-135M-Instruct.gguf\n"
         "  regard chat --model Qwen/Qwen3-0.6B --temperature 0\n"
         "  echo 你好 | regard chat --model 文件夹 --json",
@@ -334,7 +334,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-convert-examples": Message(
         en="Examples:\n  regard convert model.gguf FOLDER\n  regard convert runs/zh/model FOLDER --family marian",
-        zh="例子：\n  regard convert model.gguf 文件夹\n  regard convert runs/zh/model 文件夹 --family marian",
+        zh="示例：\n  regard convert model.gguf 文件夹\n  regard convert runs/zh/model 文件夹 --family marian",
     ),
     "metavar-convert-source": Message(en="SOURCE", zh="来源"),
     "metavar-convert-folder": Message(en="FOLDER", zh="文件夹"),
@@ -360,7 +360,7 @@ MESSAGES: dict[str, Message] = {
         "\n"
         "Only safetensors, settings and tokenizers are downloaded, no code and no pickles.\n"
         "HF_HOME sets the cache; with HF_HUB_OFFLINE nothing is downloaded",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard pull HuggingFaceTB/SmolLM2-135M-Instruct\n"
         "  HF_ENDPOINT=https://镜像站 regard pull openai-community/gpt2\n"
         "\n"

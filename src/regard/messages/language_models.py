@@ -155,7 +155,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "transformers-padding": Message(
         en="models that the transformers package computes read one text at a time here: give one prompt",
-        zh="由 transformers 计算的模型在这里一次只能读一段文本：请只给一个提示",
+        zh="由 transformers 计算的模型在这里一次只能读一段文本：请只给一个提示词",
     ),
     # --- a folder ---
     "bundled-absent": Message(
@@ -270,7 +270,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "generate-empty": Message(
         en="the model {name!r} has no start token: give a prompt",
-        zh="模型 {name!r} 没有起始词元：请给出提示",
+        zh="模型 {name!r} 没有起始词元：请给出提示词",
     ),
     "generate-no-forms": Message(
         en="the model {name!r} has no forms, so {form!r} is unknown: leave the form out",
@@ -313,21 +313,21 @@ MESSAGES: dict[str, Message] = {
         en="{length} ids and max_new={max_new} more need {needed} positions (the last id is never read), but the model "
         "has {limit}: give max_new of at most {most}, or a shorter prompt",
         zh="{length} 个 id 再加 max_new={max_new} 个，需要 {needed} 个位置（最后一个 id 不会被读入），"
-        "但模型只有 {limit} 个：请把 max_new 设为不超过 {most}，或缩短提示",
+        "但模型只有 {limit} 个：请把 max_new 设为不超过 {most}，或缩短提示词",
     ),
     "max-new-count": Message(
         en="max_new must be a number, or a list with one for each prompt: found {found} numbers and {wanted} prompts",
-        zh="max_new 必须是一个数，或者每个提示一个数的列表：现有 {found} 个数，{wanted} 个提示",
+        zh="max_new 必须是一个数，或者是一个列表，每个提示词对应一个数：现在有 {found} 个数，{wanted} 个提示词",
     ),
     "sources-count": Message(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
         "give as many sources as prompts",
-        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；两者数量应相同",
+        zh="每个提示词要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示词；两者数量应相同",
     ),
     "sources-missing": Message(
         en="this model has an encoder and a decoder: give sources, the ids that the encoder reads, one text for each "
         "prompt: sources=[[1, 2]]",
-        zh="这个模型有编码器和解码器：请给出 sources，即编码器要读的 id，每个提示对应一段：sources=[[1, 2]]",
+        zh="这个模型有编码器和解码器：请给出 sources，即编码器要读的 id，每个提示词对应一段：sources=[[1, 2]]",
     ),
     "sources-unneeded": Message(
         en="this model has kind {kind!r} and reads no sources: leave sources and source_mask out",
@@ -340,7 +340,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "session-one": Message(
         en="a Session remembers one text: give one prompt; found {found}",
-        zh="Session 只保存一段文本：请只给一个提示；现在有 {found} 个",
+        zh="Session 只保存一段文本：请只给一个提示词；现在有 {found} 个",
     ),
     "session-begun": Message(
         en="a Session has begun already, so {names} cannot be given here: give such options in Session(model.begin(…))",
@@ -353,8 +353,8 @@ MESSAGES: dict[str, Message] = {
     "prefill-ragged": Message(
         en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "
         "{length} columns: give prompts of one length, or begin again",
-        zh="长短不一的提示（{shortest} 到 {longest} 个 id）要从头开始解码，而这次解码已读了 {length} 列："
-        "请给长度相同的提示，或重新调用 begin",
+        zh="长短不一的提示词（{shortest} 到 {longest} 个 id）要从头开始解码，而这次解码已读了 {length} 列："
+        "请给长度相同的提示词，或重新调用 begin",
     ),
     # --- sampling ---
     "pick-kind": Message(

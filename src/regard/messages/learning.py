@@ -19,7 +19,7 @@ MESSAGES: dict[str, Message] = {
         "  regard learn interview                     ten of them, timed, with a summary\n"
         "\n"
         "Progress is saved in the folder REGARD_HOME, otherwise in ~/.regard",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn                               上次学到哪里，下一步做什么\n"
         "  regard learn path                          整个课程的路线和时间\n"
         "  regard learn start softmax                 显示题目，并生成 softmax.py\n"
@@ -371,6 +371,9 @@ MESSAGES: dict[str, Message] = {
     "read-more": Message(
         en="To read one: regard learn read 1",
         zh="读其中一课：regard learn read 1",
+    ),
+    "read-marked": Message(
+        en="Lesson {number} now counts as read. Next: {next}", zh="第 {number} 课已记为读过。下一步：{next}"
     ),
     "lesson-unknown": Message(
         en="there is no lesson {asked!r}; available: {listed}", zh="没有课文 {asked!r}；现有：{listed}"

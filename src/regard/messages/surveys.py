@@ -7,7 +7,8 @@ MESSAGES: dict[str, Message] = {
         en="What every head of a model does over a corpus: patterns, entropy, sink and distance with confidence "
         "intervals, and the texts that show each head best. The same command continues an interrupted survey; torchrun "
         "splits the texts over processes.",
-        zh="统计模型的每个头在一份语料上的行为：模式、熵、汇和距离（带置信区间），以及最能体现每个头的文本。"
+        zh="统计模型的每个头在一份语料上的行为：模式、熵、注意力汇（attention sink）和距离（带置信区间），"
+        "以及最能体现每个头的文本。"
         "中断后执行同一命令即可继续；用 torchrun 可由多个进程分担文本。",
     ),
     "help-survey-examples": Message(
@@ -15,7 +16,7 @@ MESSAGES: dict[str, Message] = {
         "  regard survey --model poet --texts poems.txt --out surveys/poet\n"
         "  regard heads --survey surveys/poet --find separator\n"
         "  torchrun --nproc-per-node 2 -m regard survey --model FOLDER --texts texts.txt --out surveys/model",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard survey --model poet --texts poems.txt --out surveys/poet\n"
         "  regard heads --survey surveys/poet --find separator\n"
         "  torchrun --nproc-per-node 2 -m regard survey --model FOLDER --texts texts.txt --out surveys/model",
@@ -49,7 +50,7 @@ MESSAGES: dict[str, Message] = {
         zh="{model} 的各个头关注什么：共 {texts} 段文本，{tokens} 个词元",
     ),
     "survey-entropy": Message(en="entropy", zh="熵"),
-    "survey-sink": Message(en="sink", zh="汇"),
+    "survey-sink": Message(en="sink", zh="注意力汇"),
     "survey-distance": Message(en="distance", zh="距离"),
     "survey-passages": Message(
         en="Where each shows best: ⟨query⟩ and [key]",

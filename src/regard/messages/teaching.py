@@ -42,7 +42,7 @@ MESSAGES: dict[str, Message] = {
         "  regard learn verify ./mean-pooling         does it work, and each diagnosis?\n"
         "  regard learn start ./mean-pooling          as a learner sees it\n"
         "  regard learn check ./mean-pooling mean-pooling.py",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn new mean-pooling              创建文件夹 mean-pooling\n"
         "  regard learn verify ./mean-pooling         练习是否有效，诊断是否正确\n"
         "  regard learn start ./mean-pooling          学生看到的题目\n"
@@ -156,7 +156,7 @@ MESSAGES: dict[str, Message] = {
         "\n"
         "Each answer runs in a process of its own with limits; they are not a security\n"
         "sandbox. Grade programs of strangers in a container.",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard learn grade softmax answers         anna.py……或 anna/softmax.py……\n"
         "  regard learn grade ./mean-pooling answers --csv table.csv\n"
         "\n"

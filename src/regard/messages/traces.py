@@ -22,8 +22,8 @@ MESSAGES: dict[str, Message] = {
     "stitch-text": Message(
         en="no call of {name!r} read the start of one of these texts; give the ids that generate returned, "
         "prompt included, or no ids where generate omits the prompt, as Whisper's does",
-        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的 id，包括提示部分；"
-        "如果 generate 不返回提示部分（如 Whisper），请不带 ids 调用 stitched()",
+        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的 id，包括提示词；"
+        "如果 generate 不返回提示词（如 Whisper），请不带 ids 调用 stitched()",
     ),
     "stitch-no-ids": Message(
         en="the ids that {name!r} read were not recorded, so texts cannot be found by ids; call stitched() without ids",
@@ -269,7 +269,7 @@ MESSAGES: dict[str, Message] = {
         '  regard heads "The cat sat on the mat, and the dog sat on the cat."\n'
         "  regard heads --model poet --find separator\n"
         "  echo I love you | regard heads - --json",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard heads\n"
         '  regard heads "The cat sat on the mat, and the dog sat on the cat."\n'
         "  regard heads --model poet --find separator\n"

@@ -14,7 +14,7 @@ MESSAGES: dict[str, Message] = {
         "  regard evaluate runs/de --data multi30k\n"
         "  regard evaluate runs/de --data multi30k --split test_2016_flickr --output hypotheses.txt\n"
         "  regard evaluate runs/zh --data pairs.tsv --json",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard evaluate runs/de --data multi30k\n"
         "  regard evaluate runs/de --data multi30k --split test_2016_flickr --output hypotheses.txt\n"
         "  regard evaluate runs/zh --data pairs.tsv --json",
@@ -154,8 +154,8 @@ MESSAGES: dict[str, Message] = {
     "alignment-line": Message(
         en="{path}, line {line}: a line must have words, characters and links such as 0-0 or 2?1, separated by tabs; "
         "each link once, within the sentences, and at least one of them sure; found {found!r}",
-        zh="{path} 第 {line} 行：应有单词、汉字和 0-0 或 2?1 这样的连接三列，用制表符分隔，"
-        "每个连接只写一次、不超出句子，且至少有一个是确定的；现在是 {found!r}",
+        zh="{path} 第 {line} 行：应有三列，用制表符分隔：单词、汉字、0-0 或 2?1 这样的词对齐，"
+        "每个对齐只写一次、不超出句子，且至少有一个是确定的；现在是 {found!r}",
     ),
     "alignment-spelling": Message(
         en="the tokens {pieces!r} do not spell the words {words!r}: use the same sentence, with characters that the "
@@ -169,7 +169,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "alignment-layer": Message(
         en="training.alignment.layer: the model has no attention layer {layer!r}; it has {names}",
-        zh="training.alignment.layer：模型没有名为 {layer!r} 的注意力层；有 {names}",
+        zh="training.alignment.layer：模型没有名为 {layer!r} 的注意力层；可选：{names}",
     ),
     "alignment-head": Message(
         en="training.alignment.head={head}: the heads of {layer} are numbered 0 to {last}",
@@ -186,7 +186,7 @@ MESSAGES: dict[str, Message] = {
     "links-outside": Message(
         en="pair {pair}: the link ({source}, {target}) is outside of {n_source} source and {n_target} target tokens, "
         "<eos> included",
-        zh="句对 {pair}：连接 ({source}, {target}) 超出了句子（连 <eos> 在内，原文 {n_source} 个词元，"
+        zh="句对 {pair}：对齐 ({source}, {target}) 超出了句子（连 <eos> 在内，原文 {n_source} 个词元，"
         "译文 {n_target} 个）",
     ),
     "alignment-no-tokens": Message(
@@ -220,7 +220,7 @@ MESSAGES: dict[str, Message] = {
         "  regard plot runs/copy\n"
         "  regard plot runs/copy runs/reverse --png curves.png\n"
         "  regard plot runs/copy --metric lr --json",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard plot runs/copy\n"
         "  regard plot runs/copy runs/reverse --png curves.png\n"
         "  regard plot runs/copy --metric lr --json",
@@ -283,7 +283,7 @@ MESSAGES: dict[str, Message] = {
         "  regard film runs/reverse\n"
         "  regard film runs/reverse --layer decoder.layers.0.cross_attention --head 1\n"
         "  regard film runs/reverse --gif birth.gif --speed 8",
-        zh="例子：\n"
+        zh="示例：\n"
         "  regard film runs/reverse\n"
         "  regard film runs/reverse --layer decoder.layers.0.cross_attention --head 1\n"
         "  regard film runs/reverse --gif birth.gif --speed 8",
@@ -398,7 +398,7 @@ MESSAGES: dict[str, Message] = {
         "SIGTERM or Ctrl-C saves and exits with code 130; a second one exits at once.",
         zh="不写配方则列出自带的配方。\n"
         "\n"
-        "例子：\n"
+        "示例：\n"
         "  regard train copy --out runs/copy --film\n"
         "  regard train shakespeare-char --data texts --out runs/shakespeare\n"
         "  regard train multi30k-en-de --data multi30k --out runs/de --seed 1\n"

@@ -60,7 +60,7 @@ MESSAGES: dict[str, Message] = {
     "screen-times": Message(en="numbers are weights times {factor:,}", zh="数字是权重的 {factor:,} 倍"),
     "screen-bad": Message(en="red or !: NaN", zh="红色或 !：NaN"),
     "screen-nothing": Message(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
-    "screen-prompt": Message(en="rows of the prompt: {count}", zh="前 {count} 行是提示"),
+    "screen-prompt": Message(en="rows of the prompt: {count}", zh="前 {count} 行是提示词"),
     "screen-scale-linear": Message(en="colour is proportional to the weight", zh="颜色与权重成正比"),
     "screen-scale-log": Message(en="colour is logarithmic", zh="颜色按对数变化"),
     "screen-scale-renormalised": Message(
@@ -78,7 +78,9 @@ MESSAGES: dict[str, Message] = {
     ),
     # --- sinks and tokens ---
     "screen-first": Message(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
-    "screen-no-key": Message(en="learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
+    "screen-no-key": Message(
+        en="learned sink receives {share} %", zh="可学习的注意力汇（attention sink）得到 {share}% 的注意力"
+    ),
     "screen-first-heads": Message(
         en="first token receives over {share} % in heads: {found}",
         zh="把 {share}% 以上的注意力放在第一个词元上的头：{found}",

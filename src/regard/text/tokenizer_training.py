@@ -1,4 +1,4 @@
-"""Training of tokenizers, of four kinds:
+"""Training of tokenizers from text: characters, words, pieces of mixed Chinese and English, and bytes.
 
     characters   each character a token
     words        text already split by spaces (Moses tokenisation): pairs are merged inside words

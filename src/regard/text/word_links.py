@@ -1,7 +1,7 @@
-"""Word links: which words of a sentence are translations of which words of another, and the same for tokens.
+"""Word alignment of sentence pairs in Pharaoh format: parse the links (`0-0 2-1`), convert them to token links.
 
-Links are written as `0-0 2-1` (Pharaoh format): word 0 of the source with word 0 of the target, 2 with 1. A word is a
-run of letters or digits; each Chinese character and each punctuation mark is a word too. Independent of models.
+`0-0 2-1` links word 0 of the source with word 0 of the target, 2 with 1. A word is a run of letters or digits; each
+Chinese character and each punctuation mark is a word too. Independent of models.
 """
 
 import re

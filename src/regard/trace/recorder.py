@@ -1,6 +1,6 @@
-"""Recorder: an Attend that records. Passed to a model, it computes every attention call and keeps its Record.
+"""Recorder: computes every attention call of a model that it is passed to, and keeps the Record of each.
 
-It is independent of models and of decoding: tokens are assigned afterwards, from the order of the calls.
+It is an Attend, and independent of models and of decoding: tokens are assigned afterwards, from the order of the calls.
 """
 
 from collections import Counter

@@ -13,6 +13,7 @@ from regard.course.catalogue import entries
 from regard.course.lessons import lessons
 from regard.course.progress import Card, ExerciseProgress, Progress, ProgressFile, timestamp
 from regard.course.questions import questions
+from regard.messages import LANGUAGES, Language, say
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,18 @@ def test_the_last_thing_done_is_shown(run: Run) -> None:
     run("learn", "read", "4")
     assert re.search("lesson 4 .* · today", top(run)[0])
     assert json.loads(run("learn", "--json").out)["last"]["id"] == "masks"
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_first_reading_says_that_the_lesson_counts_as_read(run: Run, lang: Language) -> None:
+    command = "regard learn start scaled-dot-product"
+    assert say("read-marked", lang, number=4, next=command) in run("learn", "read", "masks", "--lang", lang).err
+    assert run("learn", "read", "masks", "--lang", lang).err == ""
+    assert run("learn", "read", "5", "--json").err == ""
+    passed = {row.id: ExerciseProgress(passed_at="2026-01-01T00:00:00+00:00") for row in entries() if row.lesson == 9}
+    store(Progress(exercises=passed))
+    question = next(one.id for one in questions() if one.lesson == 9)
+    assert f"regard learn ask {question}" in run("learn", "read", "9").err
 
 
 def test_a_day_ago_is_yesterday(run: Run) -> None:

@@ -12,6 +12,7 @@ from regard.messages import language, say
 
 if TYPE_CHECKING:
     from regard.course.lessons import Lesson
+    from regard.course.progress import Progress
 
 
 # --- read --------------------------------------------------------------------------------------------------
@@ -37,7 +38,20 @@ def read(
         _show(text)
     else:  # files and pipes get plain Markdown
         put(text, end="")
-    ProgressFile(report=print_message).change(lambda now: now.with_lesson(found.name))
+    file = ProgressFile(report=print_message)
+    is_first = found.name not in file.read().lessons
+    progress = file.change(lambda now: now.with_lesson(found.name))
+    if is_first and not as_json:
+        sys.stdout.flush()
+        print_message(say("read-marked", number=found.number, next=_command_after(found, progress)))
+
+
+def _command_after(lesson: "Lesson", progress: "Progress") -> str:
+    """The command of the next step that is not done: an exercise or question of this lesson, or a later one."""
+    from regard.course.study_path import steps
+
+    left = (step.command for step in steps(progress) if step.lesson >= lesson.number and not step.is_done)
+    return next(left, "regard learn")
 
 
 def _show(text: str) -> None:

@@ -17,7 +17,7 @@ from regard.course.passed_answers import PassedAnswers
 LIST = "regard learn list"
 # A wrong answer that no known mistake explains takes longest: every mistake is tried, and then every pair.
 UNEXPLAINED = {"self-attention": ("np.sqrt(K.shape[-1])", "3.3"), "encoder-layer": ("math.sqrt(self.d_k)", "1.7")}
-BOUNDS = {"self-attention": 1.5, "encoder-layer": 4.0}
+BOUNDS = {"self-attention": 1.0, "encoder-layer": 3.0}
 """Bounds in seconds for 95 of 100 checks, with NumPy and with PyTorch."""
 
 

@@ -149,6 +149,9 @@ LANGUAGE_MODELS = (
     VisionModel("SmolVLMForConditionalGeneration",
                 lambda: {"vision_config": SEES, "text_config": READS | {"model_type": "llama"},
                          "image_token_id": PICTURE, "scale_factor": 2}, five_crops, ((2, 2),) * 4),
+    VisionModel("Idefics3ForConditionalGeneration",
+                lambda: {"vision_config": SEES, "text_config": READS | {"model_type": "llama"},
+                         "image_token_id": PICTURE, "scale_factor": 2}, five_crops, ((2, 2),) * 4),
     VisionModel("Mistral3ForConditionalGeneration",
                 lambda: {"vision_config": SIZES | {"image_size": 32, "patch_size": 4, "model_type": "pixtral",
                                                    "head_dim": 8},
@@ -159,6 +162,42 @@ LANGUAGE_MODELS = (
                 ((2, 3), (2, 2))),
 )  # fmt: skip
 MLLAMA = VisionModel("MllamaForConditionalGeneration", _mllama, two_tiles)
+
+
+def _two_towers() -> dict[str, Any]:
+    text = SIZES | {"vocab_size": 99, "max_position_embeddings": 8, "pad_token_id": 0}
+    return {"text_config": text | {"bos_token_id": 1, "eos_token_id": 2}, "vision_config": SEES, "projection_dim": 16}
+
+
+def _pair() -> dict[str, Any]:
+    return {"input_ids": ids(1, 5, 6, 2), "pixel_values": pictures(2, 3, 16, 16)}
+
+
+def detr() -> dict[str, Any]:
+    """The config of a small DETR with a ResNet, whose last feature map has a 32nd of the picture's side."""
+    from transformers import ResNetConfig
+
+    resnet: dict[str, Any] = {
+        "embedding_size": 8,
+        "hidden_sizes": [8] * 4,
+        "depths": [1] * 4,
+        "out_features": ["stage4"],
+    }
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    sizes |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_queries": 5}
+    config = ResNetConfig(**resnet)
+    backbone = {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None}
+    return backbone | sizes | {"backbone_config": config}
+
+
+TOWERS = (
+    VisionModel("ViTModel", lambda: SIZES | {"image_size": (16, 24), "patch_size": 4},
+                lambda: {"pixel_values": pictures(2, 3, 16, 24)}, ((4, 6),)),
+    VisionModel("CLIPVisionModel", lambda: SEES, lambda: {"pixel_values": pictures(2, 3, 16, 16)}, ((4, 4),)),
+    VisionModel("CLIPModel", _two_towers, _pair, ((4, 4),)),
+    VisionModel("SiglipModel", _two_towers, _pair, ((4, 4),)),
+    VisionModel("DetrModel", detr, lambda: {"pixel_values": pictures(2, 3, 96, 130)}, ((3, 5),)),
+)  # fmt: skip
 
 
 class EncoderBlock(nn.Module):

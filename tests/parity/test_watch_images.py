@@ -13,7 +13,7 @@ import regard
 from regard import See
 from regard.records import Record
 from regard.trace.measures.image_attention import attend_to_images
-from vision_models import LANGUAGE_MODELS, MLLAMA, VisionModel, spell, video
+from vision_models import LANGUAGE_MODELS, MLLAMA, TOWERS, VisionModel, spell, video
 
 WHOLE = See(map=512)
 each = pytest.mark.parametrize(
@@ -102,6 +102,54 @@ def test_overlays_are_the_weights_of_eager(made: VisionModel) -> None:
         assert is_patch[patches].all()
         np.testing.assert_allclose(found.share, float(row[patches].sum()), atol=1e-5)
     assert attend_to_images(trace, layer=record.name).positions == (last,)
+
+
+def eager_weights(model: Any, inputs: dict[str, Tensor]) -> list[Tensor]:
+    """What the model itself returns for the attention that reads pictures, in call order."""
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        out = model(**inputs, output_attentions=True)
+    if hasattr(out, "vision_model_output"):
+        out = out.vision_model_output
+    if hasattr(out, "cross_attentions"):
+        return [*out.encoder_attentions, *out.cross_attentions]
+    return list(out.attentions)
+
+
+@pytest.mark.parametrize("made", TOWERS, ids=lambda one: one.name)
+def test_overlays_of_towers_are_the_weights_of_eager(made: VisionModel) -> None:
+    model, inputs = made.build(), made.inputs()
+    with torch.no_grad(), regard.watch(model, see=WHOLE) as trace:
+        model(**inputs)
+    with_pictures = regard.Trace(record for record in trace if record.images and record.shape[2] > 1)
+    rows, cols = made.views[0]
+    for record, weights in zip(with_pictures, eager_weights(model, inputs), strict=True):
+        before = record.shape[3] - rows * cols  # the class token
+        for sample, head in ((0, 2), (1, None)):
+            each = weights[sample].mean(0) if head is None else weights[sample, head]
+            query = 3 if record.kind == "cross" else (1, 2)  # an object query of DETR, or a patch
+            row = each[3 if query == 3 else before + cols + 2]
+            found = attend_to_images(trace, query, layer=record.name, head=head, sample=sample)
+            (view,) = found.views
+            assert view.weights.shape == (rows, cols)
+            np.testing.assert_allclose(view.weights.reshape(-1), row[before:].numpy(), atol=1e-5)
+            np.testing.assert_allclose(found.share, float(row[before:].sum()), atol=1e-5)
+
+
+def test_a_learned_query_that_pools_the_patches() -> None:
+    made = next(one for one in TOWERS if one.name == "SiglipModel")
+    model: Any = made.build()
+    with torch.no_grad(), regard.watch(model, see=WHOLE) as trace:
+        model(**made.inputs())
+    record = trace["head.attention"]
+    assert [(one.grid, one.side, one.sample) for one in record.images] == [((4, 4), "keys", 0), ((4, 4), "keys", 1)]
+    head = model.vision_model.head
+    with torch.no_grad():
+        x = model.vision_model(made.inputs()["pixel_values"]).last_hidden_state
+        probe = head.probe.expand(2, -1, -1)
+        _, weights = head.attention(probe, x, x, average_attn_weights=False)
+    found = attend_to_images(trace, 0, layer=record.name, head=1, sample=1)
+    np.testing.assert_allclose(found.views[0].weights.reshape(-1), weights[1, 1, 0].numpy(), atol=1e-5)
 
 
 def test_pictures_and_crops_are_numbered() -> None:

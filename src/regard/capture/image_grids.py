@@ -94,6 +94,8 @@ class Tower:
         convolutions = [one for one in module.modules() if isinstance(one, nn.Conv2d | nn.Conv3d)]
         patchify = [one for one in convolutions if one.in_channels <= 4 and one.kernel_size == one.stride]
         self.patches = list(dict.fromkeys(int(one.kernel_size[-1]) for one in patchify if max(one.kernel_size) > 1))
+        self.channels = {1, 3, *(one.in_channels for one in patchify)}
+        """The numbers of channels that are cut into patches: those of pictures, and of latents."""
         self.frames = max([1, *(int(one.kernel_size[0]) for one in patchify if isinstance(one, nn.Conv3d))])
         if not self.patches and isinstance(size := self.value("patch_size"), int):
             self.patches = [size]
@@ -213,7 +215,7 @@ def batch_views(inputs: Inputs, tower: Tower, B: int, length: int) -> list[View]
     shapes = inputs.rows("spatial_shapes")
     if shapes is not None and len(shapes) == B and max(rows * cols for rows, cols in shapes) <= length:
         return [View((rows, cols), np.arange(rows * cols), sample=b) for b, (rows, cols) in enumerate(shapes)]
-    pictures = [one for one in inputs.pixels if one.shape[-3] in (1, 3)]
+    pictures = [one for one in inputs.pixels if one.shape[-3] in tower.channels]
     for patch, several in (*((patch, pictures) for patch in tower.patches), (0, inputs.pixels)):
         for pixels in several:
             if found := _fitting(pixels, tower, patch, B, length):
@@ -242,7 +244,8 @@ def _fitting(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> l
         known = len(tower.extra)
         behind = int(tower.value("num_detection_tokens", 0) or 0)
         beside = stride - n
-        most = max(_MOST_EXTRA, known + behind) if patch else 0
+        is_picture = bool(patch) and each.shape[1] in (1, 3)  # beside latents, a text may stand on either side
+        most = max(_MOST_EXTRA, known + behind) if is_picture else 0
         if rest or n < 2 or not 0 <= beside <= most:
             continue
         extra = tower.extra if 0 < known <= beside else tuple(f"[{i}]" for i in range(beside))

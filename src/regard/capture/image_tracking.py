@@ -170,6 +170,8 @@ class ImageTracker:
                 return source
             keys = self._records(batch_views(inputs, tower, B, S) or self._given_views(B, S), "keys")
             return keys or self._records(batch_views(inputs, tower, B, T) or self._given_views(B, T), "queries")
+        if T == 1 < S:  # a learned query pools the patches
+            return self._records(batch_views(inputs, tower, B, S) or self._given_views(B, S), "keys")
         if T != S:
             return ()
         if B == 1 and not stack.packed:

@@ -18,6 +18,7 @@ from regard.messages import Listed
 from regard.records import See
 from regard.trace.file import trace_bytes, trace_from_bytes
 from regard.trace.gathering import AXES, Split, merge_traces
+from regard.trace.placing import chunk_positions, merge_texts
 
 if TYPE_CHECKING:
     from regard.trace import Trace
@@ -50,7 +51,7 @@ def _is_sharded(weight: Tensor) -> bool:
     return any(place.is_shard() for place in getattr(weight, "placements", ()))
 
 
-def gathered(trace: "Trace", group: Any, split: Split | None, map: int | None) -> "Trace":
+def gathered(trace: "Trace", group: Any, split: Split | None, map: int | None, positions: Any = None) -> "Trace":
     """The Trace of the whole, in every process of the group."""
     if not (dist.is_available() and dist.is_initialized()):
         raise ArgumentError("gather-alone")
@@ -58,14 +59,16 @@ def gathered(trace: "Trace", group: Any, split: Split | None, map: int | None) -
         raise ArgumentError("option-unknown", option="split", asked=split, choices=Listed(SPLITS))
     bins = See(map=map).map  # validates it
     chosen = split or trace.split
-    error, content = None, b""
+    error, content, own = None, b"", np.zeros(0, np.int64)
     try:
+        own = _own_positions(trace, positions, chosen, group)
         content = trace_bytes(trace)
     except Exception as found:  # the others wait for this process, and must hear of it first
         error = found
     numbers = [
         UNKNOWN if chosen is None else SPLITS.index(chosen),
         UNKNOWN if bins is None else bins,
+        own.nbytes,
         UNKNOWN if error is not None else len(content),
     ]
     try:
@@ -74,23 +77,42 @@ def gathered(trace: "Trace", group: Any, split: Split | None, map: int | None) -
             raise error
         agreed = _agreed(every)
         received = _sent_to_all(content, [sizes[-1] for sizes in every], group)
+        places = _sent_to_all(own.tobytes(), [sizes[-2] for sizes in every], group)
     except (dist.DistError, RuntimeError) as found:
         if found is error or isinstance(found, torch.OutOfMemoryError | RunError):
             raise
         rank, world = dist.get_rank(group), dist.get_world_size(group)
         raise RunError("gather-lost", rank=rank, world=world, reason=reason_of(found)) from found
     parts = [trace_from_bytes(each, f"rank {rank}") for rank, each in enumerate(received)]
+    if agreed == "queries":
+        return merge_texts(parts, [np.frombuffer(each, np.int64) for each in places], bins)
     return merge_traces(parts, agreed, bins)
+
+
+def _own_positions(trace: "Trace", positions: Any, split: Split | None, group: Any) -> np.ndarray:
+    """Where the queries of this process are in the text; none unless the queries are divided."""
+    if split != "queries":
+        if positions is not None:
+            raise ArgumentError("gather-positions-unused", split=split)
+        return np.zeros(0, np.int64)
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
+    if positions is None or positions == "balanced":
+        T = max((record.shape[2] for record in trace), default=0)
+        return np.asarray(chunk_positions(T * world, world, positions is not None)[rank], np.int64)
+    found = np.asarray(positions)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ArgumentError("gather-positions-type", found=type(positions).__name__)
+    return found.astype(np.int64)
 
 
 def _agreed(every: Sequence[Sequence[int]]) -> Split:
     """The split that all processes chose. Raises the same error in every process, so that none waits."""
-    failed = next((rank for rank, (_, _, size) in enumerate(every) if size == UNKNOWN), None)
+    failed = next((rank for rank, (*_, size) in enumerate(every) if size == UNKNOWN), None)
     if failed is not None:
         raise RunError("gather-failed", rank=failed)
-    if any(split == UNKNOWN for split, _, _ in every):
+    if any(split == UNKNOWN for split, *_ in every):
         raise ArgumentError("gather-split")
-    asked = [f'split="{SPLITS[split]}", map={None if bins == UNKNOWN else bins}' for split, bins, _ in every]
+    asked = [f'split="{SPLITS[split]}", map={None if bins == UNKNOWN else bins}' for split, bins, *_ in every]
     if len(set(asked)) > 1:
         raise ArgumentError("gather-arguments", found=Listed(dict.fromkeys(asked)))
     return SPLITS[every[0][0]]

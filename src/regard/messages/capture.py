@@ -279,9 +279,9 @@ MESSAGES: dict[str, Message] = {
     ),
     "gather-split": Message(
         en='gather cannot tell what the processes divide; choose split="samples" (DDP, FSDP), split="heads" (tensor '
-        'parallel) or split="keys" (same queries), the same in every process',
-        zh='gather 无法判断各进程划分的是什么；请指定 split="samples"（DDP、FSDP）、split="heads"（张量并行）或 '
-        'split="keys"（查询相同），所有进程一致',
+        'parallel), split="queries" (context parallel) or split="keys" (same queries), the same in every process',
+        zh='gather 无法判断各进程划分的是什么；请指定 split="samples"（DDP、FSDP）、split="heads"（张量并行）、'
+        'split="queries"（上下文并行）或 split="keys"（查询相同），所有进程一致',
     ),
     "gather-arguments": Message(
         en="every process must call gather with the same split and map; found {found}",
@@ -301,9 +301,39 @@ MESSAGES: dict[str, Message] = {
     ),
     "gather-queries": Message(
         en='the parts of {name} have different queries, so split="{split}" is not what the processes divide; with '
-        'different texts it is split="samples"; queries divided among processes cannot be gathered',
-        zh='{name} 的各部分查询不同，可见各进程划分的不是 split="{split}"；文本不同时应为 split="samples"；划分到各进程'
-        "的查询无法合并",
+        'different texts it is split="samples", with different positions of one text split="queries"',
+        zh='{name} 的各部分查询不同，可见各进程划分的不是 split="{split}"；文本不同时应为 split="samples"，'
+        '同一文本的不同位置应为 split="queries"',
+    ),
+    "gather-chunks": Message(
+        en="{count} positions cannot be divided into {chunks} chunks of one length; pad the text, or give positions=",
+        zh="{count} 个位置无法平均分成 {chunks} 段；请填充文本，或用 positions= 给出位置",
+    ),
+    "gather-positions": Message(
+        en="the positions of all processes ({sizes} of them) must be 0, 1, 2 … of one text, each once; give each "
+        "process those of its own queries",
+        zh="所有进程的位置（个数为 {sizes}）合起来必须是同一文本的 0、1、2……，每个恰好一次；"
+        "请让每个进程给出自己查询的位置",
+    ),
+    "gather-positions-type": Message(
+        en='positions must be None, "balanced", or a list of whole numbers; found {found}',
+        zh='positions 必须是 None、"balanced" 或整数列表；实际是 {found}',
+    ),
+    "gather-positions-unused": Message(
+        en='positions is only for split="queries"; the split is {split}',
+        zh='positions 只用于 split="queries"；现在的 split 是 {split}',
+    ),
+    "gather-ring": Message(
+        en="{name} was called {count} times in process {rank} of {world}, which is no ring: there it attends once to "
+        "the keys of each process, or only to those before its own",
+        zh="{name} 在进程 {rank}（共 {world} 个）中被调用 {count} 次，不是环形注意力：环形注意力对每个进程的键"
+        "各计算一次，或只对自己之前的键计算",
+    ),
+    "gather-rectangle": Message(
+        en='a call of {name} has the shape {shape}, but with split="queries" {rows} queries and {cols} keys belong to '
+        "it; give the positions= of this process's queries",
+        zh='{name} 的一次调用形状为 {shape}，但按 split="queries" 它应有 {rows} 个查询和 {cols} 个键；'
+        "请用 positions= 给出该进程的查询位置",
     ),
     "gather-lse": Message(
         en="{name} has no LSE, which tells how much each part of the keys weighs; watch with See(lse=True)",

@@ -29,9 +29,9 @@ from regard.trace.stitching import WEIGHTS_AT_ONCE, statistics_from_weights
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
 
-Split = Literal["samples", "heads", "keys"]
-"""What the processes divide among themselves."""
-AXES: dict[Split, int] = {"samples": 0, "heads": 1, "keys": 3}
+Split = Literal["samples", "heads", "keys", "queries"]
+"""What the processes divide among themselves; `trace.placing` merges queries."""
+AXES: dict[Split, int] = {"samples": 0, "heads": 1, "keys": 3, "queries": 2}
 """The axis of B H T S along which the parts lie side by side."""
 Tokens = tuple[tuple[str, ...], ...]
 
@@ -157,7 +157,7 @@ def _of_keys(parts: Sequence[Record], common: Record, map: int | None) -> Record
     tokens = [part.key_tokens for part in parts]
     padding = _padding(parts, ("keys",))
     exact = _exact(parts, "keys", common.shape, found["lse"], shares)
-    found |= _sums_over_queries(parts, exact, common, map, padding)
+    found |= sums_over_queries(parts, exact, common, map, padding)
     return common.changed(
         **found, exact=exact, key_tokens=_key_tokens(tokens), padding=padding, images=_images_of_keys(parts)
     )
@@ -189,7 +189,7 @@ def _top_of_keys(parts: Sequence[Record], shares: np.ndarray) -> Top:
     return Top(convert_like(chosen[0], like.indices), convert_like(chosen[1], like.weights))
 
 
-def _sums_over_queries(
+def sums_over_queries(
     parts: Sequence[Record], exact: ExactWeights | None, common: Record, map: int | None, padding: Padding | None
 ) -> dict[str, Any]:
     """Map, received, sink and distance: each query has its own share, so they need exact weights."""

@@ -196,20 +196,24 @@ class Trace:
         map = See(map=map).map  # validates it
         return self._part(stitched_records(self, ids, map, self.spell))
 
-    def gather(self, group: Any = None, split: "Split | None" = None, map: int | None = 256) -> "Trace":
+    def gather(
+        self, group: Any = None, split: "Split | None" = None, map: int | None = 256, positions: Any = None
+    ) -> "Trace":
         """The Trace of the whole model or batch, from the parts that the processes of a distributed run recorded.
 
-        group   the process group of torch.distributed; None for all processes
-        split   what they divide: "samples" (DDP, FSDP), "heads" (tensor parallel), or "keys" of the same queries, each
-                with its own softmax. None: what `watch` found in the model
-        map     with "keys", the largest number of bins of the map, which is computed anew
+        group      the process group of torch.distributed; None for all processes
+        split      what they divide: "samples" (DDP, FSDP), "heads" (tensor parallel), "keys" of the same queries, each
+                   with its own softmax, or "queries" (context parallel). None: what `watch` found in the model
+        map        with "keys" and "queries", the largest number of bins of the map, which is computed anew
+        positions  with "queries", where those of this process are in the text: None for consecutive parts, "balanced"
+                   for chunks i and 2 W − 1 − i of process i of W, or a list of whole numbers
 
-        Every process calls it and gets the whole, with NumPy arrays. Samples and heads must have one length. Of keys,
-        map, received, sink and distance need exact weights: `See(qk=True)`, or maps that are the weights.
+        Every process calls it and gets the whole, with NumPy arrays. Samples and heads must have one length. Of keys
+        and queries, map, received, sink and distance need exact weights: `See(qk=True)`, or maps that are the weights.
         """
         from regard.capture.gathering import gathered
 
-        whole = gathered(self, group, split, map)
+        whole = gathered(self, group, split, map, positions)
         whole.spell = self.spell
         return whole
 

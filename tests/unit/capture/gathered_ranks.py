@@ -15,6 +15,7 @@ from regard import See, Trace
 from regard.errors import NotKeptError, RegardError
 from regard.exact_weights import ExactWeights
 from regard.statistics_table import STATISTICS
+from regard.trace.placing import chunk_positions
 
 SEE = See(map=8, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, qk=True)
 
@@ -38,6 +39,34 @@ class KeySlice(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor, mask: Tensor) -> Tensor:
         return nn.functional.scaled_dot_product_attention(q, k, k, mask)
+
+
+class Ring(nn.Module):
+    """Causal attention of some queries to all keys, which the processes pass on, balanced as PyTorch balances it."""
+
+    def __init__(self, rank: int = 0, world: int = 1) -> None:
+        super().__init__()
+        self.rank, self.world = rank, world
+
+    def forward(self, q: Tensor, k: Tensor) -> None:
+        attend = nn.functional.scaled_dot_product_attention
+        attend(q, k, k, is_causal=True)
+        for step in range(1, self.world):
+            k = self.passed_on(k)
+            if step <= self.rank:
+                half = k.chunk(2, 2)[0]
+                attend(q, half, half)
+            else:
+                attend(q.chunk(2, 2)[1], k, k)
+
+    def passed_on(self, k: Tensor) -> Tensor:
+        """The keys of the process before this one."""
+        found = torch.empty_like(k)
+        sent = dist.isend(k.contiguous(), (self.rank + 1) % self.world)
+        assert sent is not None
+        dist.recv(found, (self.rank - 1) % self.world)
+        sent.wait()
+        return found
 
 
 class Unreadable(ExactWeights):
@@ -117,6 +146,18 @@ def keys(rank: int) -> tuple[Trace, Trace]:
     return part.gather(split="keys", map=8), watched(KeySlice(), q, k, mask)
 
 
+def queries(rank: int) -> tuple[Trace, Trace]:
+    """Each process has two chunks of the queries and of the keys."""
+    q, k = torch.randn(2, 2, 4, 40, 8, generator=torch.Generator().manual_seed(3))
+    positions = torch.from_numpy(chunk_positions(40, 2, balanced=True)[rank])
+    part = watched(Ring(rank, 2), q[:, :, positions], k[:, :, positions])
+    assert len(part) == 2
+    whole = part.gather(split="queries", map=8, positions="balanced")
+    (same,) = part.gather(split="queries", map=8, positions=positions)
+    assert np.array_equal(same.weights(), whole[0].weights())
+    return whole, watched(Ring(), q, k)
+
+
 def differences(found: Trace, wanted: Trace) -> list[str]:
     """The statistics that differ, by more than the rounding of float32."""
     differ = [] if found.names == wanted.names else [f"{found.names} {wanted.names}"]
@@ -144,7 +185,7 @@ def refused(gather: Callable[[], Any]) -> str:
 def main() -> None:
     store, rank = sys.argv[1], int(sys.argv[2])
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    for way in (ddp, groups, fsdp, tensor_parallel, keys):
+    for way in (ddp, groups, fsdp, tensor_parallel, keys, queries):
         print(f"{way.__name__}: {differences(*way(rank)) or 'same'}", flush=True)
     part = watched(model(), batch())
     print("unknown:", refused(part.gather), flush=True)
@@ -152,6 +193,8 @@ def main() -> None:
     print("names:", refused(lambda: (part[:1] if rank else part).gather(split="heads")), flush=True)
     broken = part[0].changed(map=None, exact=Unreadable())
     gather = (Trace([broken]) if rank else part[:1]).gather
+    unused = refused(lambda: part.gather(split="heads", positions="balanced"))
+    print("positions:", unused, refused(lambda: part.gather(split="queries", positions=[0, 1])), flush=True)
     print("failed:", refused(lambda: gather(split="heads")), flush=True)
     if rank == 1:
         os._exit(0)  # without a word to the other

@@ -26,7 +26,7 @@ def both_ranks(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     return [rank.communicate(timeout=300)[0].splitlines() for rank in ranks]
 
 
-@pytest.mark.parametrize("way", ["ddp", "groups", "fsdp", "tensor_parallel", "keys"])
+@pytest.mark.parametrize("way", ["ddp", "groups", "fsdp", "tensor_parallel", "keys", "queries"])
 def test_two_processes_gather_the_trace_of_one(both_ranks: list[list[str]], way: str) -> None:
     for lines in both_ranks:
         assert f"{way}: same" in lines, lines
@@ -37,6 +37,8 @@ def test_two_processes_gather_the_trace_of_one(both_ranks: list[list[str]], way:
     [
         ("unknown", "choose split="),
         ("arguments", 'found split="samples", map=8, split="samples", map=9'),
+        ("positions", 'only for split="queries"; the split is heads'),
+        ("positions", "must be 0, 1, 2"),
         ("names", "process 1 recorded 1 calls and process 0 2"),
     ],
 )

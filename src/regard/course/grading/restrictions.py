@@ -246,17 +246,9 @@ def _own_number() -> str:
         return str(os.getpid())
 
 
-def _path_checks(
-    home: str, hidden: tuple[str, ...], refuse: Refuse, hook_only: bool
-) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
-    """Checks for reading a path, changing a path (both after resolving links), and for the target of a new link.
-
-    The audit event of `os.open` does not contain `dir_fd`. So with `hook_only`, no folder outside may be opened, and no
-    path or link may lead from inside to the outside.
-    """
+def _path_functions(refuse: Refuse) -> tuple[Callable[[Any], str], Callable[[Any, int], str | None]]:
+    """The text of a path, and its place after resolving links; None for an open file."""
     realpath, readlink, join, fsdecode = os.path.realpath, os.readlink, os.path.join, os.fsdecode
-    is_folder, is_absolute, up = os.path.isdir, os.path.isabs, os.pardir
-    sep, own, null = os.sep, _own_number(), os.path.realpath(os.devnull)
     integer, text, data, kind, is_kind = int, str, bytes, type, issubclass
 
     def as_text(path: Any) -> str:
@@ -277,6 +269,21 @@ def _path_checks(
         except OSError:  # the path of the current folder exceeds PATH_MAX
             refuse("files")
             raise
+
+    return as_text, place
+
+
+def _path_checks(
+    home: str, hidden: tuple[str, ...], refuse: Refuse, hook_only: bool
+) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
+    """Checks for reading a path, changing a path (both after resolving links), and for the target of a new link.
+
+    The audit event of `os.open` does not contain `dir_fd`. So with `hook_only`, no folder outside may be opened, and no
+    path or link may lead from inside to the outside.
+    """
+    is_folder, is_absolute, up = os.path.isdir, os.path.isabs, os.pardir
+    sep, own, null = os.sep, _own_number(), os.path.realpath(os.devnull)
+    as_text, place = _path_functions(refuse)
 
     def below(path: str, folder: str) -> bool:
         return path == folder or path.startswith(folder + sep)

@@ -455,6 +455,14 @@ MESSAGES: dict[str, Message] = {
         en="distance: Jensen–Shannon, 0 equal, 1 nothing in common; largest change: the other trace minus this one",
         zh="距离：Jensen–Shannon 距离，0 为相同，1 为毫无重合；最大变化：另一个减去这一个",
     ),
+    "compare-maps": Message(
+        en="of {count} of {of} layers the maps were compared, bin by bin: q and k were not kept (See(qk=True))",
+        zh="{of} 层中有 {count} 层没有保留 q 和 k（See(qk=True)），比较的是注意力图的各格",
+    ),
+    "compare-unpaired": Message(
+        en="not compared, because only one trace has them: {names}",
+        zh="只有一个 Trace 有，因而没有比较：{names}",
+    ),
     "compare-side-0": Message(en="first", zh="第一个"),
     "compare-side-1": Message(en="second", zh="第二个"),
     "outputs-not-kept": Message(

@@ -1,8 +1,9 @@
 """Two traces compared head by head, their tokens aligned: how far each head's attention differs, and where most.
 
-`Trace.compare` makes a Comparison: of two texts, two models, or two checkpoints of one. Layers are paired in order, so
-both traces need the same number of records and heads. Only tokens that both texts have are compared; the attention of
-a row to all other keys counts as one more key, so that rows still sum to 1.
+`Trace.compare` makes a Comparison: of two texts, two models, or two checkpoints of one. Layers are paired in order, or
+by name where one trace has more of them. Where q and k were not kept, the maps are compared, bin by bin. Only tokens
+that both texts have are compared; the attention of a row to all other keys counts as one more key, so that rows still
+sum to 1.
 """
 
 import os
@@ -19,6 +20,7 @@ from regard.arrays import to_numpy
 from regard.errors import ArgumentError, TooLargeError
 from regard.messages import Language
 from regard.records import Record, tokens_of
+from regard.trace.pooling import bin_size
 from regard.trace.trace import Trace
 
 MOST_WEIGHTS = 2**24
@@ -75,12 +77,16 @@ class Alignment:
 
 
 class AlignedWeights(NamedTuple):
-    """The weights of one head in both traces on the rows and columns of an alignment; NaN where one lacks the token."""
+    """The weights of one head in both traces on the rows and columns of an alignment; NaN where one lacks the token.
+
+    bins   the numbers of queries and keys of a cell, where maps are compared; then each pair is the first of its bin
+    """
 
     left: np.ndarray
     right: np.ndarray
     queries: Alignment
     keys: Alignment
+    bins: tuple[int, int] = (1, 1)
 
     @property
     def difference(self) -> np.ndarray:
@@ -96,16 +102,25 @@ class Comparison:
             raise ArgumentError("compare-trace", found=type(right).__name__)
         if not len(left) or not len(right):
             raise ArgumentError("trace-empty")
+        self.unpaired = tuple(set(left.names) ^ set(right.names)) if len(left) != len(right) else ()
+        """The names of records that only one trace has, where one has more than the other."""
         heads = [[record.shape[1] for record in trace] for trace in (left, right)]
-        if heads[0] != heads[1]:
+        if self.unpaired:
+            common = [name for name in left.names if name in right.names]
+            left, right = (trace._part(trace[name] for name in common) for trace in (left, right))
+        if not len(left) or [one.shape[1] for one in left] != [one.shape[1] for one in right]:
             raise ArgumentError("compare-heads", left=_sizes(heads[0]), right=_sizes(heads[1]))
         self.left, self.right, self.sample = left, right, sample
-        for one, other in zip(left, right, strict=True):
-            _check(one, other, sample)
+        self.by_map = frozenset(
+            layer for layer, pair in enumerate(zip(left, right, strict=True)) if not _check(*pair, sample)
+        )
+        """The numbers of the layers of which maps are compared: q and k were not kept."""
 
     def aligned(self, layer: int, head: int) -> AlignedWeights:
         """The weights of one head of both traces, aligned by tokens."""
         records = self.left[layer], self.right[layer]
+        if layer in self.by_map:
+            return _aligned_maps(records, self.sample, head)
         queries, keys = self.alignments(layer)
         found = []
         for side, record in enumerate(records):
@@ -214,13 +229,28 @@ def _placed(weights: np.ndarray, rows: list[int | None], cols: list[int | None])
     return found
 
 
-def _check(one: Record, other: Record, sample: int) -> None:
-    """Raise where two records cannot be aligned, or are too large to be compared weight by weight."""
+def _aligned_maps(records: tuple[Record, Record], sample: int, head: int) -> AlignedWeights:
+    """The maps of one head in both traces, by position."""
+    maps = [np.asarray(to_numpy(record.map)[sample, head], np.float64) for record in records]
+    high, wide = (bin_size(n, bins) for n, bins in zip(records[0].shape[2:], maps[0].shape, strict=True))
+    queries, keys = (
+        Alignment(tuple((at * size, at * size) for at in range(n)))
+        for n, size in zip(maps[0].shape, (high, wide), strict=True)
+    )
+    return AlignedWeights(maps[0], maps[1], queries, keys, (high, wide))
+
+
+def _check(one: Record, other: Record, sample: int) -> bool:
+    """Whether two records can be compared weight by weight; False for maps. Raises where neither is possible."""
     for record in (one, other):
         if not 0 <= sample < record.shape[0]:
             raise ArgumentError("choice-range", what="sample", asked=sample, last=record.shape[0] - 1)
-        if not record.has_weights:
-            record.weights(rows=slice(0, 1))  # raises with the fix
+    if not (one.has_weights and other.has_weights):
+        sizes = [None if record.map is None else record.map.shape[2:] for record in (one, other)]
+        if one.shape[2:] == other.shape[2:] and sizes[0] is not None and sizes[0] == sizes[1]:
+            return False
+        (other if one.has_weights else one).weights(rows=slice(0, 1))  # raises with the fix
+    for record in (one, other):
         if record.shape[2] * record.shape[3] > MOST_WEIGHTS:
             raise TooLargeError("compare-too-large", name=record.name, T=record.shape[2], S=record.shape[3])
     for axis, side, rows in ((2, "queries", "query_tokens"), (3, "keys", "key_tokens")):
@@ -228,6 +258,7 @@ def _check(one: Record, other: Record, sample: int) -> None:
         if not named and one.shape[axis] != other.shape[axis]:
             found = {"left": one.shape[axis], "right": other.shape[axis]}
             raise ArgumentError("compare-tokens", name=one.name, side=side, **found)
+    return True
 
 
 def _sizes(heads: list[int]) -> str:

@@ -300,7 +300,8 @@ class Trace:
     def compare(self, other: "Trace", sample: int = 0) -> "Comparison":
         """How far each head's attention differs in another Trace, aligned by tokens; prints as a table.
 
-        Two texts, two models, or two checkpoints of one: with the same number of records and heads.
+        Two texts, two models, or two checkpoints of one: layers are paired in order, or by name where one trace has
+        more of them. Where q and k were not kept, the maps are compared.
         `compare(other).html("difference.html")` and `.widget()` show both sides and their difference.
         """
         from regard.trace.comparison import Comparison

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from regard.messages import Language, say
+from regard.messages import Language, Listed, say
 from regard.patterns import label_of
 from regard.records import Record, tokens_of
 from regard.trace.comparison import Comparison, Difference
@@ -94,7 +94,13 @@ def comparison_table(found: Comparison, most: int | None = 20, lang: Language | 
     lines = _aligned(rows, _COMPARISON_SIDES)
     if most is not None and len(ranked) > most:
         lines.append(say("heads-more", text_lang, count=len(ranked) - most))
-    return "\n".join([*lines, "", say("compare-scale", text_lang)])
+    lines += ["", say("compare-scale", text_lang)]
+    if found.by_map:
+        lines.append(say("compare-maps", text_lang, count=len(found.by_map), of=len(found.left)))
+    if found.unpaired:
+        names = Listed.few([printable_label(name) for name in sorted(found.unpaired)], 3)
+        lines.append(say("compare-unpaired", text_lang, names=names))
+    return "\n".join(lines)
 
 
 def _compared(found: Comparison, one: Difference) -> list[str]:

@@ -1,5 +1,7 @@
 """Two traces compared: distances by definition, tokens aligned, and one sentence where they cannot be compared."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,7 +86,42 @@ def test_lengths_without_tokens_are_one_sentence() -> None:
 def test_weights_that_were_not_kept_are_one_sentence() -> None:
     trace = Trace.from_weights(rows(300, 300))
     with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):
-        trace.compare(Trace(trace[0].changed(exact=None)))
+        trace.compare(Trace(trace[0].changed(exact=None, map=None)))
+    with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):  # maps of other lengths have no bins in common
+        Trace.from_weights(rows(310, 310)).compare(Trace(trace[0].changed(exact=None)))
+
+
+def test_maps_are_compared_where_weights_were_not_kept(tmp_path: Path) -> None:
+    a, b = (Trace.from_weights(rows(2, 300, 300, seed=seed), map=100) for seed in (0, 1))
+    left, right = Trace(a[0].changed(exact=None)), b
+    found = left.compare(right)
+    maps = [np.asarray(trace[0].map)[0] for trace in (a, b)]
+    assert maps[0].shape == (2, 100, 100)
+    for head, one in enumerate(found.heads):
+        expected = np.mean([jensen_shannon(p, q) for p, q in zip(maps[0][head], maps[1][head], strict=True)])
+        assert one.distance == pytest.approx(expected)
+        assert (one.query, one.key) == tuple(
+            3 * at for at in np.unravel_index(np.abs(maps[1][head] - maps[0][head]).argmax(), (100, 100))
+        )
+    assert "of 1 of 1 layers the maps were compared" in found.text(lang="en")
+    assert found.by_map == {0}
+    answer = ComparisonSource(found).compare(0, 1)
+    assert (answer.about["R"], answer.about["high"], answer.about["queries"][1]) == (100, 3, ["3", "3"])
+    found.html(tmp_path / "difference.html")
+
+
+def test_layers_that_only_one_trace_has_are_left_out() -> None:
+    names = ["h.0", "h.1", "h.2"]
+    left = Trace(Trace.from_weights(rows(2, 4, 4, seed=at), name=name)[0] for at, name in enumerate(names))
+    right = Trace([left[2].changed(map=left[1].map, exact=None), left[0]])
+    found = left.compare(right)
+    assert [(one.name, one.head, one.distance > 0) for one in found.heads if one.head == 0] == [
+        ("h.0", 0, False),
+        ("h.2", 0, True),
+    ]
+    assert found.text(lang="en").splitlines()[-1] == "not compared, because only one trace has them: h.1"
+    with pytest.raises(ArgumentError, match="this one has 3 × 2 layers"):
+        left.compare(Trace.from_weights(rows(2, 4, 4), name="other"))
 
 
 @pytest.mark.parametrize("other", [None, np.eye(3)])

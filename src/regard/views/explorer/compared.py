@@ -1,6 +1,7 @@
 """A Comparison of two traces as a source of the explorer: the first trace, and both sides of every head, aligned."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from regard.axes import in_range
 from regard.files.output import PAGES, check_target, extension_of, write_output
 from regard.messages import LANGUAGES, Language, say
-from regard.trace.comparison import Alignment, Comparison
+from regard.trace.comparison import Comparison, Pair
 from regard.trace.pooling import bin_size, pool
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer
@@ -48,14 +49,15 @@ class ComparisonSource(TraceSource):
         R, C = found.left.shape
         high, wide = bin_size(R, MOST_CELLS), bin_size(C, MOST_CELLS)
         cells = [_pooled(side, high, wide).astype(np.float32) for side in (found.left, found.right)]
-        about = {"R": len(cells[0]), "C": cells[0].shape[1], "high": high, "wide": wide, "note": None}
+        rows, cols = high * found.bins[0], wide * found.bins[1]
+        about = {"R": len(cells[0]), "C": cells[0].shape[1], "high": rows, "wide": cols, "note": None}
         about |= {
-            "queries": self._labels(layer, "query_tokens", found.queries, high),
-            "keys": self._labels(layer, "key_tokens", found.keys, wide),
+            "queries": self._labels(layer, "query_tokens", found.queries.pairs[::high], rows),
+            "keys": self._labels(layer, "key_tokens", found.keys.pairs[::wide], cols),
         }
         return Answer(about, {"cells": cells[0], "other": cells[1]})
 
-    def _labels(self, layer: int, side: str, axis: Alignment, size: int) -> list[list[str | None]]:
+    def _labels(self, layer: int, side: str, pairs: Sequence[Pair], size: int) -> list[list[str | None]]:
         """The labels of both sides; positions where a cell covers several tokens or there are no tokens."""
         tables = [
             shown.token_labels(getattr(trace[layer], side), self.comparison.sample)
@@ -66,7 +68,7 @@ class ComparisonSource(TraceSource):
             table = tables[number]
             return None if at is None else str(at) if table is None or size > 1 else table[at]
 
-        return [[name(0, a), name(1, b)] for a, b in axis.pairs[::size]]
+        return [[name(0, a), name(1, b)] for a, b in pairs]
 
 
 def write_comparison(comparison: Comparison, path: str | os.PathLike[str], lang: Language | None = None) -> None:

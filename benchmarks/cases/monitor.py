@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 EVERY_100 = "every=100, computed from both, time over unmonitored"
 NEVER = 2**40
-STEPS = 4
-"""Steps of one run."""
+STEPS = 10
+"""Steps of one run: the distance is measured at one of them."""
 
 
 def contenders(objective: "torch.nn.Module", compiled: bool, **options: Any) -> dict[str, Contender]:

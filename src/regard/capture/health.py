@@ -5,6 +5,7 @@ numbers. Knows nothing of steps, hooks and writers.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import log
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from regard.trace import Trace
 
 SEE = See(map=None, max_score=True, entropy=True, distance=True)
 """What each Record holds for these numbers: nothing T × S."""
+SEE_WITHOUT_DISTANCE = replace(SEE, distance=False)
+"""The distance takes a pass of its own."""
 MEASURES = ("entropy", "sink", "max_score", "distance")
 DEAD = 0.95
 """A head is dead if at least this share of its attention goes to the first key or to no key."""
@@ -37,7 +40,8 @@ class LayerHealth(NamedTuple):
     entropy      of the weights of a query, in nats: the mean
     sink         the share of the first key: the mean
     max_score    the largest score of any query, before the softmax; NaN where it is unknown
-    distance     of query and key: the mean over the bins of `See(distance=True)`, each counted at its middle
+    distance     of query and key: the mean over the bins of `See(distance=True)`, each counted at its middle; NaN where
+                 it was not measured
     even         the entropy of even attention to all keys that are visible to a query: the mean. Windows and segments
                  are not known and count as visible
     to_no_key    the share that goes to no key (`Record.sink_mass`)
@@ -167,7 +171,6 @@ def _numbers(record: Record) -> Tensor:
     """The fields of LayerHealth in their order, 6 H."""
     assert record.entropy is not None
     assert record.sink is not None
-    assert record.distance is not None
     entropy: Tensor = record.entropy
     B, H, T, _ = record.shape
     valid = _counted(record, entropy)  # B H T
@@ -177,16 +180,18 @@ def _numbers(record: Record) -> Tensor:
     def mean_of_queries(values: Tensor) -> Tensor:
         return torch.where(valid, values, 0).sum((0, 2)) / count
 
-    bins = torch.tensor(_bin_middles(record.distance.shape[-1]), dtype=entropy.dtype, device=entropy.device)
-    distance = torch.mv(record.distance.flatten(0, 1), bins).view(B, H)
     none = entropy.new_zeros(H)
+    distance = none + torch.nan
+    if record.distance is not None:
+        bins = torch.tensor(_bin_middles(record.distance.shape[-1]), dtype=entropy.dtype, device=entropy.device)
+        distance = (torch.mv(record.distance.flatten(0, 1), bins).view(B, H) * each).sum(0) / count
     to_no_key = none if record.sink_mass is None else mean_of_queries(record.sink_mass)
     keys = _visible_keys(record, entropy) + (record.sink_mass is not None)
     return torch.stack([
         mean_of_queries(entropy),
         (record.sink * each).sum(0) / count,
         none + torch.nan if record.max_score is None else record.max_score.amax((0, 2)),
-        (distance * each).sum(0) / count,
+        distance,
         mean_of_queries(keys.clamp_min(1).log()[:, None].expand(B, H, T)),
         to_no_key,
     ])  # fmt: skip

@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from regard.arrays import check_counts, is_number
 from regard.capture.dispatch_mode import in_backward
 from regard.capture.editing import uncompiled
-from regard.capture.health import SEE, Health, Reading, measured, warnings_of
+from regard.capture.health import SEE, SEE_WITHOUT_DISTANCE, Health, Reading, measured, warnings_of
 from regard.capture.watching import Watch, watch
 from regard.errors import ArgumentError
 from regard.messages import say
@@ -33,6 +33,8 @@ ENTROPY_FLOOR = 0.1
 """In nats: e^0.1 = 1.1 keys. Below it every head of a layer attends to one key."""
 SCORE_LIMIT = 100.0
 """The threshold of QK-clip (Kimi K2, 2025). In bfloat16 scores of this size are 0.5 apart."""
+DISTANCE_EVERY = 10
+"""Steps between two measurements of the distance, at least: it takes a pass over the keys of its own."""
 _NO_LIMIT = 2**50
 """The budget of a sampled step: its statistics are small, and a refusal would end the training."""
 _LATE = 2
@@ -63,9 +65,9 @@ def monitor(
     entropy_floor  warn once if the mean entropy of a layer falls below, in nats
     score_limit    warn once if a score exceeds it
 
-    Counts forwards in training mode with gradients. Outputs, gradients and random numbers stay bit-equal. Where
-    compiled code hides the attention, a sampled step runs the model once more, uncompiled and without gradients. Use it
-    as a context manager, or call `close`.
+    Counts forwards in training mode with gradients. The distance is measured at most at every tenth step. Outputs,
+    gradients and random numbers stay bit-equal. Where compiled code hides the attention, a sampled step runs the model
+    once more, uncompiled and without gradients. Use it as a context manager, or call `close`.
 
     >>> layer = nn.MultiheadAttention(8, 2)
     >>> x = torch.ones(3, 8)
@@ -108,6 +110,7 @@ class Monitor:
         self._model, self._layers = model, layers
         self._floor, self._limit = entropy_floor, score_limit
         self._forwards = 0
+        self._see, self._distance_step = SEE, -DISTANCE_EVERY
         self._watch: Watch | None = None
         self._trace: Trace | None = None
         self._arguments: tuple[Any, Any] = ((), {})
@@ -162,8 +165,11 @@ class Monitor:
 
     def _begin(self) -> None:
         """Watch the forward that begins; nothing of it where compiled code hides the attention."""
+        is_distance_due = abs(self.step - self._distance_step) >= DISTANCE_EVERY  # a loop may set an earlier step
+        self._see = SEE if is_distance_due else SEE_WITHOUT_DISTANCE
+        self._distance_step = self.step if is_distance_due else self._distance_step
         layers = [] if self._reruns else self._layers
-        self._watch = watch(self._watched, see=SEE, layers=layers, budget=_NO_LIMIT)
+        self._watch = watch(self._watched, see=self._see, layers=layers, budget=_NO_LIMIT)
         self._trace = self._watch.__enter__()
 
     def _end(self, failed: bool) -> None:
@@ -191,7 +197,7 @@ class Monitor:
     def _rerun(self) -> Trace:
         """Run the forward once more, uncompiled, on the same inputs."""
         args, kwargs = self._arguments
-        again = watch(self._watched, see=SEE, layers=self._layers, budget=_NO_LIMIT)
+        again = watch(self._watched, see=self._see, layers=self._layers, budget=_NO_LIMIT)
         with _unchanged(self._watched), torch.no_grad(), uncompiled(), again as trace:
             self._watched(*args, **kwargs)
         self._reruns = len(trace) > 0

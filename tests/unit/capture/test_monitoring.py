@@ -148,6 +148,18 @@ def test_numbers_equal_brute_force(attention: str, padded: bool) -> None:
     assert metrics["attention/max_score"] == pytest.approx(max(one["max_score"].max() for one in everything), rel=1e-5)
 
 
+@pytest.mark.parametrize(("every", "expected"), [(1, [1, 11, 21]), (4, [1, 12, 24]), (10, [1, 20])])
+def test_the_distance_is_measured_at_most_at_every_tenth_step(every: int, expected: list[int]) -> None:
+    layer, logged = nn.MultiheadAttention(8, 2), Logged()
+    with regard.monitor(layer, every=every, log=logged) as health:
+        for _ in range(24):
+            layer(*3 * [torch.ones(3, 8)])
+    assert [step for step, metrics in logged if "attention/distance" in metrics] == expected
+    assert health.latest is not None
+    assert logged.steps == [1, *(step for step in range(2, 25) if step % every == 0)]
+    assert all({"attention/entropy", "attention/max_score"} <= metrics.keys() for _, metrics in logged)
+
+
 def test_an_encoder_sees_all_keys() -> None:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(16, 2, batch_first=True, dropout=0.0)

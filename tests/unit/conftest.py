@@ -9,8 +9,16 @@ UNIT = Path(__file__).parent
 FILES = 3
 """Test files of one folder that a quick run takes."""
 
-SLOW = {"test_triton.py", "test_hopper.py", "test_running.py", "test_running_filming.py"}
-"""Small files that compile kernels or train models."""
+SLOW = {
+    "test_triton.py",
+    "test_hopper.py",
+    "test_running.py",
+    "test_running_filming.py",
+    "test_starting.py",
+    "test_building.py",
+    "test_program.py",
+}
+"""Small files that compile kernels, train models or run a learner's program hundreds of times."""
 
 ALSO = {
     "test_hand_calculation.py",

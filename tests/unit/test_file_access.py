@@ -36,7 +36,7 @@ ALLOWED = {
     "cli/streams.py": {"open", "os.open"},  # the null device
     "cli/learn/exercise_commands.py": {"path.rename"},  # after the check by `resolve_target`
     "course/progress.py": {"temporary.open", "os.replace"},  # inside `write_atomically`; a broken file is renamed
-    "checkpoints/tensor_file.py": {"aside.open"},  # inside `write_atomically`
+    "checkpoints/tensor_file.py": {"temporary.open"},  # inside `write_atomically`
     "text/process_limits.py": {"open"},  # /proc/self/statm
     "trace/file.py": {"save_file", "safe_open"},  # inside `write_atomically`; after `check_file`
     "views/plots.py": {"figure.savefig"},  # into memory

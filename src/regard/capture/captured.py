@@ -16,7 +16,7 @@ from regard.messages import Listed, say
 from regard.records import Rest
 
 
-class Output:
+class CapturedOutput:
     """The output B H T Ev and LSE of a call that is not computed yet; the recording code may set them."""
 
     __slots__ = ("lse", "out")
@@ -43,7 +43,7 @@ class CapturedCall(NamedTuple):
     lse: Tensor | None = None
     softcap: float | None = None
     submodule: str = ""
-    output: Output | None = None
+    output: CapturedOutput | None = None
     out: Tensor | None = None
 
 

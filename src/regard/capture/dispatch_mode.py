@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.capture.captured import CapturedCall, CapturedWeights, Output, Unobserved, why_unobservable
+from regard.capture.captured import CapturedCall, CapturedOutput, CapturedWeights, Unobserved, why_unobservable
 from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmax_tracking import IN_PLACE, LOGARITHM, SOFTMAXES, SoftmaxTracker
 from regard.capture.sparse_attention import SparseTracker
@@ -149,7 +149,9 @@ def _is_in_autograd_function() -> bool:
     return False
 
 
-def operator_results(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Output) -> tuple[Any, ...]:
+def operator_results(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: CapturedOutput
+) -> tuple[Any, ...]:
     """All results of the operator: our output and LSE, and random states, which are not read."""
     assert output.out is not None
     shapes = func(*_on_meta(args), **_on_meta(kwargs))
@@ -298,7 +300,7 @@ class CaptureMode(TorchDispatchMode):
         reader, given = READERS[func], named(func, args, kwargs)
         if reader not in FUSED or not can_replace(given):
             return False, None
-        output = Output()
+        output = CapturedOutput()
 
         def report() -> Any:
             self.report(FUSED[FUSED.index(reader)](given, (None, None))._replace(output=output))
@@ -306,7 +308,7 @@ class CaptureMode(TorchDispatchMode):
 
         return True, self.observe(report)
 
-    # --- what `KernelCapture` hears without entering the mode ----------------------------------------------------
+    # --- what `KernelCapture` reports without entering the mode ----------------------------------------------------
 
     def observe_attention(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Report an attention operator that was computed."""

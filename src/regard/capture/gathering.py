@@ -63,7 +63,7 @@ def gathered(trace: "Trace", group: Any, split: Split | None, map: int | None, p
     try:
         own = _own_positions(trace, positions, chosen, group)
         content = trace_bytes(trace)
-    except Exception as found:  # the others wait for this process, and must hear of it first
+    except Exception as found:  # the others wait for this process, and must be informed first
         error = found
     numbers = [
         UNKNOWN if chosen is None else SPLITS.index(chosen),

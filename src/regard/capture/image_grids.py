@@ -28,7 +28,7 @@ _EXTRA = {
 _RESAMPLER = re.compile(r"Perceiver|Resampler|QFormer|Abstractor")
 
 
-class View(NamedTuple):
+class PictureView(NamedTuple):
     """One picture, crop or frame as the model reads it, and the positions of its patches, row by row.
 
     pixels  3 or 1 channels, C h w, as the model reads them
@@ -143,7 +143,7 @@ def _extra_names(module: nn.Module) -> tuple[str, ...]:
 # --- towers ----------------------------------------------------------------------------------------------
 
 
-def packed_views(inputs: Inputs, tower: Tower) -> list[View]:
+def packed_views(inputs: Inputs, tower: Tower) -> list[PictureView]:
     """Pictures packed into one sequence, patches in the order in which the model reads them."""
     for name in ("grid_thw", "video_grid_thw"):
         grids = inputs.rows(name)
@@ -156,12 +156,12 @@ def packed_views(inputs: Inputs, tower: Tower) -> list[View]:
             grid = high // tower.patches[0], wide // tower.patches[0]
             places, start = np.arange(start, start + grid[0] * grid[1]), start + grid[0] * grid[1]
             pixels = _image(inputs, number, len(sizes), (high, wide))
-            views.append(View(grid, places, pixels, number=number))
+            views.append(PictureView(grid, places, pixels, number=number))
         return views
     return []
 
 
-def _merged_views(grids: list[list[int]], tower: Tower, inputs: Inputs) -> list[View]:
+def _merged_views(grids: list[list[int]], tower: Tower, inputs: Inputs) -> list[PictureView]:
     """Patches in blocks of merge × merge that become one token, and blocks in windows if the model has some."""
     m, start, views = tower.merge, 0, []
     pixels = inputs.packed(sum(frames * rows * cols for frames, rows, cols in grids))
@@ -175,7 +175,7 @@ def _merged_views(grids: list[list[int]], tower: Tower, inputs: Inputs) -> list[
             places = np.empty(rows * cols, np.int64)
             places[read] = np.arange(start, start + rows * cols)
             seen = None if pixels is None else _unpatched(pixels[start : start + rows * cols], plain, (rows, cols))
-            views.append(View((rows, cols), places, seen, number=number, frame=frame if frames > 1 else None))
+            views.append(PictureView((rows, cols), places, seen, number=number, frame=frame if frames > 1 else None))
             start += rows * cols
     return views
 
@@ -210,11 +210,11 @@ def _image(inputs: Inputs, number: int, count: int, size: Grid) -> Tensor | None
     return None
 
 
-def batch_views(inputs: Inputs, tower: Tower, B: int, length: int) -> list[View]:
+def batch_views(inputs: Inputs, tower: Tower, B: int, length: int) -> list[PictureView]:
     """Pictures of one size, one or several in each sequence of a batch; none if nothing fits the length."""
     shapes = inputs.rows("spatial_shapes")
     if shapes is not None and len(shapes) == B and max(rows * cols for rows, cols in shapes) <= length:
-        return [View((rows, cols), np.arange(rows * cols), sample=b) for b, (rows, cols) in enumerate(shapes)]
+        return [PictureView((rows, cols), np.arange(rows * cols), sample=b) for b, (rows, cols) in enumerate(shapes)]
     pictures = [one for one in inputs.pixels if one.shape[-3] in tower.channels]
     for patch, several in (*((patch, pictures) for patch in tower.patches), (0, inputs.pixels)):
         for pixels in several:
@@ -224,7 +224,7 @@ def batch_views(inputs: Inputs, tower: Tower, B: int, length: int) -> list[View]
     return []
 
 
-def _fitting(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> list[View]:
+def _fitting(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> list[PictureView]:
     """The views of `pixels`, … C H W, in sequences of this length; patches of 0 stand for a feature map."""
     *lead, _, high, wide = pixels.shape
     each = pixels.flatten(0, -4)  # N C H W
@@ -249,16 +249,16 @@ def _fitting(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> l
         if rest or n < 2 or not 0 <= beside <= most:
             continue
         extra = tower.extra if 0 < known <= beside else tuple(f"[{i}]" for i in range(beside))
+        places = np.arange(n) + len(extra)
         return [
-            View((rows, cols), np.arange(n) + view * stride + len(extra), one if len(one) in (1, 3) else None, b, view,
-                 extra=extra)
+            PictureView((rows, cols), places + view * stride, one if len(one) in (1, 3) else None, b, view, extra=extra)
             for b, several in enumerate(each.unflatten(0, (B, per)))
             for view, one in enumerate(several)
-        ]  # fmt: skip
+        ]
     return []
 
 
-def _numbered(views: list[View], lead: Sequence[int]) -> list[View]:
+def _numbered(views: list[PictureView], lead: Sequence[int]) -> list[PictureView]:
     """Several views in each sequence, numbered by pictures and crops, without those that only pad a batch: zeros."""
     crops = lead[-1] if len(lead) > 1 else 1
     return [
@@ -272,7 +272,7 @@ def _ceiled(high: int, wide: int, stride: int) -> Grid:
     return -(-high // stride), -(-wide // stride)
 
 
-def _video_views(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> list[View]:
+def _video_views(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) -> list[PictureView]:
     """The frames of a video, B F C H W, read a few at a time."""
     frames, n = pixels.shape[1] // tower.frames, (pixels.shape[-2] // patch) * (pixels.shape[-1] // patch)
     beside = length - frames * n
@@ -281,7 +281,7 @@ def _video_views(pixels: Tensor, tower: Tower, patch: int, B: int, length: int) 
     extra = tower.extra if 0 < len(tower.extra) <= beside else tuple(f"[{i}]" for i in range(beside))
     grid = pixels.shape[-2] // patch, pixels.shape[-1] // patch
     return [
-        View(
+        PictureView(
             grid, np.arange(n) + frame * n + len(extra), video[frame * tower.frames], sample=b, frame=frame, extra=extra
         )
         for b, video in enumerate(pixels)

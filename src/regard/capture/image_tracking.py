@@ -14,9 +14,9 @@ from torch import nn
 
 from regard.capture.image_grids import (
     Inputs,
+    PictureView,
     Read,
     Tower,
-    View,
     batch_views,
     has_pixel_layer,
     packed_views,
@@ -71,7 +71,7 @@ class _Stack:
         self.inputs: Inputs | None = None
         self.found: dict[tuple[Any, ...], Images] = {}
         """By sizes."""
-        self.packed: list[View] = []
+        self.packed: list[PictureView] = []
         self.consumed: dict[str, int] = {}
         """By module: how much of a packed sequence its calls have computed, where each call is a part."""
         self.text: Images = ()
@@ -188,7 +188,7 @@ class ImageTracker:
                 return tuple(replace(one, side="keys") for one in stack.text)
         return ()
 
-    def _given_views(self, B: int, length: int) -> list[View]:
+    def _given_views(self, B: int, length: int) -> list[PictureView]:
         """The given grids, if they are the whole of a sequence, behind at most a few tokens."""
         grids = [one.grid for one in self._given]
         if not grids or any(grid is None for grid in grids):
@@ -201,7 +201,9 @@ class ImageTracker:
                 views, start = [], beside
                 for number, grid in enumerate(grids):
                     assert grid is not None
-                    views.append(View(grid, np.arange(start, start + grid[0] * grid[1]), number=number, extra=extra))
+                    views.append(
+                        PictureView(grid, np.arange(start, start + grid[0] * grid[1]), number=number, extra=extra)
+                    )
                     start += grid[0] * grid[1]
                 return views
         return []
@@ -274,16 +276,16 @@ class ImageTracker:
             else:
                 number, crop = number + 1, None
             last_sample, last_end = sample, int(own[-1, 1])
-            made = View(view.grid, own[view.places, 1], view.pixels, sample, number, crop, view.frame)
+            made = PictureView(view.grid, own[view.places, 1], view.pixels, sample, number, crop, view.frame)
             found.append(self._record(made, side))
         return tuple(found)
 
     # --- records ---------------------------------------------------------------------------------------------
 
-    def _records(self, views: list[View], side: Any) -> Images:
+    def _records(self, views: list[PictureView], side: Any) -> Images:
         return tuple(self._record(view, side) for view in views)
 
-    def _record(self, view: View, side: Any) -> RecordImage:
+    def _record(self, view: PictureView, side: Any) -> RecordImage:
         given = self._given[view.number] if view.number < len(self._given) and view.crop is None else None
         if given is not None and given.pixels is not None and view.frame is None:
             pixels: np.ndarray | bytes | None = given.pixels
@@ -305,7 +307,7 @@ class ImageTracker:
             extra=view.extra,
         )
 
-    def _visible(self, view: View) -> np.ndarray | None:
+    def _visible(self, view: PictureView) -> np.ndarray | None:
         """The pixels as bytes, once for the same tensor: vision tower and language model show the same picture."""
         x = view.pixels
         if x is None:
@@ -340,7 +342,7 @@ def _normalisation(processor: Any) -> tuple[Any, Any] | None:
     return None if mean is None or std is None else (list(mean), list(std))
 
 
-def _part(views: list[View], start: int, length: int) -> list[View]:
+def _part(views: list[PictureView], start: int, length: int) -> list[PictureView]:
     """The views of a part of a packed sequence."""
     found = []
     for view in views:

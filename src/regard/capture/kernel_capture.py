@@ -1,4 +1,4 @@
-"""`KernelCapture`: hears a thread's attention operators through their overrides, and reports them to a CaptureMode.
+"""`KernelCapture`: receives a thread's attention operators through their overrides, and reports them to a CaptureMode.
 
 The mode is entered only where overrides are not enough: once the model computes a softmax itself, whose use must be
 followed over the next operators. It is then below every other mode of the thread, as it would be if it had been entered
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from regard.capture.captured import CapturedCall, CapturedWeights, why_unobservable
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
-from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_unheard_operators
+from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_other_operators
 from regard.capture.module_names import Place
 from regard.capture.operators import READERS, is_plain_causal, lse_of, named
 from regard.capture.torch_internals import LISTENING, dispatch_mode_count, is_any_autocast_enabled
@@ -145,8 +145,8 @@ class KernelCapture:
 
     def begin(self, devices: Iterable[str]) -> None:
         """Listen on these devices; enter the mode where that is not possible."""
-        others_entered = bool(dispatch_mode_count())  # they would hear other operators than without us
-        if not others_entered and not has_unheard_operators() and OVERRIDES.begin(devices):
+        others_entered = bool(dispatch_mode_count())  # they would receive other operators than without us
+        if not others_entered and not has_other_operators() and OVERRIDES.begin(devices):
             self._listens = True
             LISTENING.active = (*LISTENING.active, self)
         else:

@@ -24,7 +24,7 @@ from regard.capture.operators import BY_NAME
 from regard.capture.torch_internals import (
     LISTENING,
     DispatchKey,
-    Unheard,
+    ListenersPaused,
     current_backward_task,
     has_kernel_for,
     is_being_compiled,
@@ -42,7 +42,7 @@ TRANSFORM = "FuncTorchDynamicLayerFrontMode"
 
 
 class Listener(Protocol):
-    """What hears the operators of a thread."""
+    """An object that receives the attention operators of a thread."""
 
     replaces: bool
     """Whether it may compute the output of a fused attention instead of the model."""
@@ -57,7 +57,7 @@ class Listener(Protocol):
         """A softmax was computed. Returns whether its use must be followed, which needs a dispatch mode."""
 
     def enter(self) -> None:
-        """Enter the dispatch mode: from here on, the listener hears every operator through it."""
+        """Enter the dispatch mode: from here on, the listener receives every operator through it."""
 
     def follow(self, func: Any, args: Any, result: Any) -> None:
         """Begin to follow this softmax through the mode."""
@@ -96,12 +96,12 @@ def _attention(func: Any, kernel: Any) -> Override:
 
 
 def _layer(func: Any, kernel: Any) -> Override:
-    """An operator that calls other attention operators, which must not be heard."""
+    """An operator that calls other attention operators, which must not be reported."""
     call = kernel.call_boxed
 
     def layer(keys: Any, *args: Any, **kwargs: Any) -> Any:
         active = LISTENING.active
-        with Unheard():
+        with ListenersPaused():
             result = call(keys, *args, **kwargs)
         if active and current_backward_task() == -1:
             for one in active:
@@ -118,10 +118,10 @@ def _softmax(func: Any, kernel: Any) -> Override:
         active = LISTENING.active
         if not active:
             return call(keys, *args, **kwargs)
-        with Unheard():
+        with ListenersPaused():
             result = call(keys, *args, **kwargs)
         if current_backward_task() == -1 and any(one.softmax(func, args, result) for one in active):
-            LISTENING.active = ()  # from here on they hear everything through their modes, outermost first
+            LISTENING.active = ()  # from here on they receive every operator through their modes, outermost first
             for one in active:
                 one.enter()
             for one in active:
@@ -156,7 +156,7 @@ def _without_data(func: Any, kernel: Any) -> Override:
         if current_backward_task() == -1 and not is_being_compiled():
             for one in active:
                 one.unobservable(func, args)
-        with Unheard():  # the tensors inside are parts of those of the model
+        with ListenersPaused():  # the tensors inside are parts of those of the model
             return call(keys, *args, **kwargs)
 
     return without_data
@@ -179,15 +179,15 @@ def _transformed(func: Any, kernel: Any) -> Override:
     return transformed
 
 
-def _unheard(func: Any, kernel: Any) -> Override:
+def _for_parts(func: Any, kernel: Any) -> Override:
     """An operator of nested tensors, which calls itself for each part."""
     call = kernel.call_boxed
 
-    def unheard(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        with Unheard():
+    def for_parts(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        with ListenersPaused():
             return call(keys, *args, **kwargs)
 
-    return unheard
+    return for_parts
 
 
 _PLAIN = Tensor.__torch_dispatch__
@@ -216,7 +216,7 @@ def _factories(device: str) -> Iterator[tuple[Any, str, Factory]]:
     for func in LAYERS:
         yield from ((func, key, _layer), (func, nested, _layer))
     for func in SOFTMAXES:
-        yield from ((func, key, _softmax), (func, nested, _unheard))
+        yield from ((func, key, _softmax), (func, nested, _for_parts))
     for func in OTHERS:
         yield func, key, _other
 
@@ -330,7 +330,7 @@ def _flex(original: Callable[..., Any]) -> Callable[..., Any]:
         active = LISTENING.active
         if not active:
             return original(*args, **kwargs)
-        with Unheard():
+        with ListenersPaused():
             result = original(*args, **kwargs)
         if current_backward_task() == -1:
             for one in active:
@@ -364,12 +364,12 @@ def _others_run() -> bool:
 
 OVERRIDES = Overrides()
 
-HEARD = frozenset(str(func) for func in (*FUSED, *LAYERS)) | {"flex_attention"}
-UNHEARD_OPERATORS = tuple(name for name in BY_NAME if name not in HEARD)
+OVERRIDDEN = frozenset(str(func) for func in (*FUSED, *LAYERS)) | {"flex_attention"}
+OTHER_OPERATORS = tuple(name for name in BY_NAME if name not in OVERRIDDEN)
 """Attention operators that cannot be overridden: those of other packages and of other devices."""
 
 
-def has_unheard_operators() -> bool:
+def has_other_operators() -> bool:
     """Whether an operator of another package, such as flash_attn, is loaded that cannot be overridden."""
-    names = (name.removesuffix(".default").replace(".", "::", 1) for name in UNHEARD_OPERATORS)
+    names = (name.removesuffix(".default").replace(".", "::", 1) for name in OTHER_OPERATORS)
     return any(not name.startswith("aten::") and is_operator(name) for name in names)

@@ -90,7 +90,7 @@ class Gradient(NamedTuple):
 
 
 @dataclass(slots=True)
-class Gradients:
+class RecordGradients:
     """The gradients of the records of a trace, by number, as the backward pass of their calls finds them."""
 
     records: list[Record]
@@ -153,7 +153,7 @@ def _are_same_weights(kept: Any, x: Tensor) -> bool:
 class GradientMode(TorchDispatchMode):
     """Reads the backward operators of attention while a backward pass runs."""
 
-    def __init__(self, gradients: Gradients) -> None:
+    def __init__(self, gradients: RecordGradients) -> None:
         super().__init__()
         self._gradients = gradients
 
@@ -172,7 +172,7 @@ def relevance_records(trace: Trace, loss: Any, map: int | None = 256) -> list[Re
     """The records of the trace with max(0, A ⊙ dA) in place of their weights; see `Trace.relevance`."""
     bins = See(map=map).map  # validates it
     _check(trace, loss)
-    gradients = Gradients(list(trace))
+    gradients = RecordGradients(list(trace))
     with GradientMode(gradients):
         torch.autograd.grad(loss, list(_leaves(loss)), retain_graph=True, allow_unused=True)
     missing = [record.name for number, record in enumerate(trace) if number not in gradients.found]

@@ -21,9 +21,9 @@ __all__ = [
     "LISTENING",
     "DispatchKey",
     "Isolated",
+    "ListenersPaused",
     "OpOverload",
     "TorchDispatchMode",
-    "Unheard",
     "current_backward_task",
     "dispatch_mode_count",
     "flex_attention_scores",
@@ -84,7 +84,7 @@ safe_softmax = torch._safe_softmax
 
 
 class Listening(local):
-    """The listeners of this thread, outermost first: they hear the operators that `kernel_overrides` overrides."""
+    """The listeners of this thread, outermost first: they receive the operators that `kernel_overrides` overrides."""
 
     active: tuple[Any, ...] = ()
 
@@ -92,8 +92,8 @@ class Listening(local):
 LISTENING = Listening()
 
 
-class Unheard:
-    """Context in which this thread's listeners hear nothing."""
+class ListenersPaused:
+    """Context in which this thread's listeners receive nothing."""
 
     __slots__ = ("_active",)
 

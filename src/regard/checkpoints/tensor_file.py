@@ -59,7 +59,7 @@ MOST_OVERHEAD = 2**20
 """Bytes of a header besides its tensor entries: metadata, spaces."""
 
 
-class Entry(NamedTuple):
+class TensorEntry(NamedTuple):
     """One tensor in the header: its dtype code, shape, and `start` in bytes after the header."""
 
     code: str
@@ -183,7 +183,7 @@ def _header(path: Path, header: bytes) -> dict[str, Any]:
     return found
 
 
-def _entries(path: Path, header: Mapping[str, Any], size: int, codes: frozenset[str]) -> dict[str, Entry]:
+def _entries(path: Path, header: Mapping[str, Any], size: int, codes: frozenset[str]) -> dict[str, TensorEntry]:
     """The entries of the header. FileError unless they cover each of the `size` bytes after it exactly once."""
     entries = {name: _entry(path, name, about, codes) for name, about in header.items()}
     end = 0
@@ -196,7 +196,7 @@ def _entries(path: Path, header: Mapping[str, Any], size: int, codes: frozenset[
     return entries
 
 
-def _entry(path: Path, name: str, about: Any, codes: frozenset[str]) -> Entry:
+def _entry(path: Path, name: str, about: Any, codes: frozenset[str]) -> TensorEntry:
     match about:
         case {"dtype": str(code), "shape": [*shape], "data_offsets": [start, stop], **rest} if not rest:
             if code not in codes:
@@ -204,7 +204,7 @@ def _entry(path: Path, name: str, about: Any, codes: frozenset[str]) -> Entry:
             if len(shape) <= MOST_AXES and all(type(size) is int and size >= 0 for size in (*shape, start, stop)):
                 if any(size > LARGEST_SIZE for size in shape):
                     raise FileError("model-garbled", path=str(path), place=name[:80])
-                entry = Entry(code, tuple(shape), start)
+                entry = TensorEntry(code, tuple(shape), start)
                 if entry.stop == stop:
                     return entry
     raise FileError("model-garbled", path=str(path), place=name[:80])
@@ -241,7 +241,7 @@ def write_tensors(
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     end = 0
     for name in order:
-        entry = Entry(codes[name], tuple(int(size) for size in tensors[name].shape), end)
+        entry = TensorEntry(codes[name], tuple(int(size) for size in tensors[name].shape), end)
         end = entry.stop
         header[name] = {"dtype": entry.code, "shape": entry.shape, "data_offsets": (entry.start, entry.stop)}
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -273,8 +273,8 @@ def write_model_files(
     except OSError as error:
         raise write_error(error, target, 0) from error
 
-    def write_weights(aside: Path) -> None:
-        with aside.open("wb") as file:
+    def write_weights(temporary: Path) -> None:
+        with temporary.open("wb") as file:
             write_tensors(file, tensors, dtypes)
 
     write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard import See, watch
 from regard.capture import recording
-from regard.capture.captured import Output
+from regard.capture.captured import CapturedOutput
 from regard.capture.dispatch_mode import can_replace, operator_results
 from regard.capture.operators import READERS, named, read_fused
 from regard.dispatch import observation
@@ -125,7 +125,7 @@ def test_flash_attention_on_cuda_counts_from_the_last_key() -> None:
     ids=["cpu", "flash", "efficient", "efficient without LSE", "cudnn"],
 )
 def test_results_have_the_operators_shapes_and_strides(func: Any, rest: tuple[Any, ...], lies: bool) -> None:
-    args, output = (*heads(lies=lies), *rest), Output()
+    args, output = (*heads(lies=lies), *rest), CapturedOutput()
     output.out, output.lse = torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9)
     results = operator_results(func, args, {}, output)
     own = func(*(x.to("meta") if isinstance(x, Tensor) else x for x in args))

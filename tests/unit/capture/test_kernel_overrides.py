@@ -1,4 +1,4 @@
-"""Overridden operators: only attention is heard, by its own thread alone, and nothing stays behind."""
+"""Overridden operators: only attention is reported, to its own thread alone, and nothing stays behind."""
 
 import threading
 import warnings

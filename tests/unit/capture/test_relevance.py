@@ -8,7 +8,7 @@ from torch import Tensor, nn
 import regard
 from regard import See
 from regard.attention_call import WeightsFromQK
-from regard.capture.relevance import Gradients
+from regard.capture.relevance import RecordGradients
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, NotKeptError
 from regard.models import Transformer
@@ -164,4 +164,4 @@ def test_dropout_is_refused(model: Transformer) -> None:
     assert isinstance(exact, WeightsFromQK)
     given = {"query": exact.q, "key": exact.k, "value": exact.k, "grad_out": exact.q, "dropout_p": 0.1}
     with pytest.raises(ArgumentError, match=r"model\.eval"):
-        Gradients(list(trace)).add_fused(given)
+        RecordGradients(list(trace)).add_fused(given)

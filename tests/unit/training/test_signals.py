@@ -23,15 +23,15 @@ def test_first_signal_requests_second_raises(number: int) -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 def test_handlers_are_restored(number: int) -> None:
     before = signal.getsignal(number)
-    heard: list[int] = []
-    signal.signal(number, lambda found, frame: heard.append(found))
+    received: list[int] = []
+    signal.signal(number, lambda found, frame: received.append(found))
     try:
         with handle_signals() as request:
             signal.raise_signal(number)
         assert request.is_set
-        assert heard == []
+        assert received == []
         signal.raise_signal(number)
-        assert heard == [number]
+        assert received == [number]
     finally:
         signal.signal(number, before)
 

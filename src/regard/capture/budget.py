@@ -87,12 +87,13 @@ class Budget:
             need=self._format(modules_of_type * need),
         )
 
-    def reserve_again(self, need: int) -> bool:
-        """Count a Record of this many bytes, like one that was just counted; False if `fit` must decide."""
-        if self._budget is not None or self._wanted + need > UNASKED:
-            return False
+    def fits_again(self, need: int) -> bool:
+        """Whether a Record of this many bytes, like one that was just counted, fits; False if `fit` must decide."""
+        return self._budget is None and self._wanted + need <= UNASKED
+
+    def count(self, need: int) -> None:
+        """Count a Record that `fits_again`."""
         self._wanted += need
-        return True
 
     def modules_like(self, module: nn.Module) -> int:
         """The number of modules of the same type that may compute attention."""

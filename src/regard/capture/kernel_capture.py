@@ -6,7 +6,7 @@ at the start.
 
 Most calls of a model repeat the one before and differ only in their layer: the same operator, options, sizes and class
 of module, causal by `is_causal`, in the same forward. Their kind, tokens and request are those of the call before, so
-that only their q, k and LSE are kept (`RepeatedCalls`).
+that only their q, k and LSE are kept (`RepeatedCalls`). So do the layers that compute the row of one generated token.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,16 +22,18 @@ from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_other_operato
 from regard.capture.module_names import Place
 from regard.capture.operators import READERS, is_plain_causal, lse_of, named
 from regard.capture.torch_internals import LISTENING, dispatch_mode_count, is_any_autocast_enabled
-from regard.records import Record
+from regard.records import DecodeStep, Record, See
 
 if TYPE_CHECKING:
     from regard.capture.watching import Watcher
 
 
 class Model(NamedTuple):
-    """A call that others may repeat; without record, batch and bytes if its module is not chosen.
+    """A call that others may repeat; without record if its module is not chosen.
 
     bytes   what the budget counts for its record
+    batch   where it waits; None for the row of a generated token
+    step    that of a generated token
     """
 
     call: CapturedCall
@@ -39,8 +41,10 @@ class Model(NamedTuple):
     module: type[nn.Module]
     forward: int
     record: Record | None = None
-    batch: CallBatch | None = None
     bytes: int = 0
+    batch: CallBatch | None = None
+    step: DecodeStep | None = None
+    see: See | None = None
 
 
 class _Pattern(NamedTuple):
@@ -70,7 +74,8 @@ class RepeatedCalls:
         """Set the model if a call is so plain that others may repeat it."""
         running, q = self._watcher.names.innermost(), model.call.q
         is_own = running is not None and running.name == place.name  # not assigned by the order of calls
-        self.model = model if is_own and place.name and is_plain_causal(model.call) and not q.requires_grad else None
+        is_plain = is_plain_causal(model.call) or model.step is not None
+        self.model = model if is_own and place.name and is_plain and not q.requires_grad else None
 
     def note(self, func: Any, args: Any, kwargs: Any) -> None:
         """Note the operator of the call that was just recorded."""
@@ -96,12 +101,26 @@ class RepeatedCalls:
         if place.name not in watcher.chosen:
             watcher.note_other(place)
             return True
-        if model.record is None or model.batch is None or not watcher.budget.reserve_again(model.bytes):
+        if model.record is None or not watcher.budget.fits_again(model.bytes):
             return False
-        if not watcher.trace.repeat_call(model.batch, q, k, lse_of(result[1], pattern.q[2])):
+        lse = lse_of(result[1], pattern.q[2])
+        if model.batch is not None:
+            is_kept = watcher.trace.repeat_call(model.batch, q, k, lse)
+        else:
+            is_kept = self._keep_row(place, model, model.call._replace(q=q, k=k, v=args[2], lse=lse))
+        if is_kept:
+            watcher.budget.count(model.bytes)
+            watcher.trace.append(model.record.changed(name=place.name))
+        return is_kept
+
+    def _keep_row(self, place: Place, model: Model, call: CapturedCall) -> bool:
+        """Keep the row of a generated token. Returns False if it must be computed at once."""
+        if model.step is None or model.see is None:
             return False
-        watcher.trace.append(model.record.changed(name=place.name))
-        return True
+        row = self._watcher.history.row(place.name, call, model.step)
+        if row is not None:
+            self._watcher.trace.defer(row, model.see)
+        return row is not None
 
     def _place(self, model: Model) -> Place | None:
         """The running module, if its calls may repeat another's."""

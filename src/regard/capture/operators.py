@@ -172,6 +172,12 @@ def is_plain_causal(captured: CapturedCall) -> bool:
     return (mask is CAUSAL or mask is CAUSAL_FROM_FIRST) and captured.bias is None and T == captured.k.shape[2] > 1
 
 
+def is_plain_row(captured: CapturedCall) -> bool:
+    """Whether a call has one query that sees every key, as the last token of a text that is being generated."""
+    is_plain = captured.mask is None and captured.bias is None and captured.softcap is None
+    return is_plain and captured.q.shape[2] == 1
+
+
 FUSED = (read_fused, read_flash_on_cuda)
 """Readers of `scaled_dot_product_attention`, for any of its kernels."""
 

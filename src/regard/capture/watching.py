@@ -31,7 +31,7 @@ from regard.capture.module_names import (
     is_attention,
     running_generation,
 )
-from regard.capture.operators import is_plain_causal
+from regard.capture.operators import is_plain_causal, is_plain_row
 from regard.capture.recording import (
     AddedKeys,
     RowSums,
@@ -201,6 +201,8 @@ class Watcher:
         """By module name."""
         self._batch: CallBatch | None = None
         """Where the last call waits; None if it was computed at once."""
+        self._has_row = False
+        """Whether the last call waits as the row of a generated token."""
         self.repeated = RepeatedCalls(self)
 
     def _chosen_modules(self) -> list[nn.Module]:
@@ -273,8 +275,10 @@ class Watcher:
         images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
         alike = None
-        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None and tokens.step is None:
-            alike = Model(captured._replace(out=None), sizes, type(place.module), self.texts.forwards)
+        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None:
+            step = tokens.step if is_plain_row(captured) else None
+            if tokens.step is step:
+                alike = Model(captured._replace(out=None), sizes, type(place.module), self.texts.forwards, step=step)
         if place.name not in self.chosen:
             self.note_other(place)
             if alike is not None:
@@ -294,10 +298,10 @@ class Watcher:
         }
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
-        self._batch = None
+        self._batch, self._has_row = None, False
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
         if see.values:
-            fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
+            alike, fields["value_norms"] = None, value_norms(captured, self.names.ancestors(place.name))
             if fields["value_norms"] is None:
                 self._without_values.setdefault(name)
         if see.outputs:
@@ -309,8 +313,9 @@ class Watcher:
             if see.max_score and record.max_score is None:
                 self._without_scores.setdefault(name)
         record = record.changed(**fields)
-        if alike is not None and self._batch is not None and see is self.see:
-            self.repeated.set_model(place, alike._replace(record=record, batch=self._batch, bytes=bytes_of(see, sizes)))
+        if alike is not None and see is self.see and (self._has_row if alike.step else self._batch is not None):
+            need = bytes_of(see, sizes)
+            self.repeated.set_model(place, alike._replace(record=record, bytes=need, batch=self._batch, see=see))
         self.trace.append(record)
 
     def note_other(self, place: Place) -> None:
@@ -373,6 +378,7 @@ class Watcher:
             if step is None or padding is not None or kind == "cross"
             else self.history.row(place.name, captured, step)
         )
+        self._has_row = row is not None
         if row is not None:
             self.trace.defer(row, see)
             return Record(shape=(*row.q.shape[:3], row.S))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import regard
 from regard import See, Trace
 from regard.capture.watched_trace import MAX_WEIGHTS, DecodeHistory, WatchedTrace
+from regard.capture.watching import Watcher
 from regard.records import Record
 
 EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True)
@@ -150,3 +151,23 @@ def test_rows_of_changed_keys_are_not_deferred(immediately: Any) -> None:
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one.map, other.map)
         torch.testing.assert_close(one.sink, other.sink)
+
+
+def test_rows_of_later_layers_repeat_that_of_the_first(monkeypatch: pytest.MonkeyPatch, immediately: Any) -> None:
+    see = replace(EVERYTHING, values=False)
+    wanted = immediately(Model(), see=see)
+    added: list[str] = []
+    original = Watcher._add
+
+    def add(self: Watcher, call: Any, place: Any) -> None:
+        added.append(place.name)
+        original(self, call, place)
+
+    monkeypatch.setattr(Watcher, "_add", add)
+    assert_same_records(watched(Model(), see=see), wanted)
+    # The prompt twice, because on a CPU whole calls do not wait; then only the first layer of each row.
+    assert added == ["layers.0", "layers.1", *["layers.0"] * (LENGTH - 3)]
+    added.clear()
+    found = watched(Model(rounds=True), see=see)
+    assert added.count("layers.1") == LENGTH - 2, "its keys change: every row is looked at"
+    assert_same_records(found, immediately(Model(rounds=True), see=see))

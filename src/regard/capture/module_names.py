@@ -99,10 +99,11 @@ class ModuleNames:
         """
         for module in running_modules():
             name = self._names.get(id(module))
-            if name is None and not type(module).__module__.startswith("torch."):  # such as a compiled graph
+            if name is not None:
+                if not _is_empty(module):
+                    yield Place(name, module)
+            elif not type(module).__module__.startswith("torch."):  # as that of a compiled graph
                 return
-            if name is not None and not _is_empty(module):
-                yield Place(name, module)
 
     def submodule(self, place: Place, name: str) -> Place:
         """The submodule `name` of a place; the place itself if there is none."""
@@ -124,7 +125,9 @@ def running_modules() -> Iterator[nn.Module]:
     last: object = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        for name in _module_arguments(frame.f_code):
+        code = frame.f_code
+        known = _MODULE_ARGUMENTS.get(id(code))  # as in `_module_arguments`, which most frames need not call
+        for name in _module_arguments(code) if known is None else known[1]:
             found = _local(frame, name)
             if found is not last and isinstance(found, nn.Module):  # a call and its forward are two or three frames
                 last = found

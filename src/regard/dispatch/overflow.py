@@ -57,7 +57,10 @@ def start_norm_check(tensors: tuple[Tensor, ...]) -> Callable[[], bool]:
     """The same check for tensors of one dtype, by the norm of each, with one wait for all."""
     # A norm is NaN, infinite or huge as soon as one element is; on a GPU it needs no copy for any strides.
     exact, limit = computing_dtype(tensors[0]), huge(tensors[0].dtype)
-    norms = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
+    if tensors[0].is_cuda and all(x.numel() for x in tensors):  # one call: launches cost more than they compute
+        norms = torch.stack(torch._foreach_norm(tensors, 2, dtype=exact))
+    else:
+        norms = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
     if not norms.is_cuda:
         return lambda: all(norm < limit for norm in norms.tolist())
     on_host = torch.empty(len(tensors), dtype=exact, pin_memory=True)

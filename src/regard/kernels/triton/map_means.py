@@ -6,7 +6,6 @@ key, and sums the weights of the first key, from q, k and the LSE. For short tex
 
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -71,7 +70,6 @@ def _means_kernel(
             tl.store(row, mean, mask=bins < C)
 
 
-@torch.no_grad()
 def map_means(
     call: AttentionCall, lse: Tensor, bands: MaskBands, bins: Bins | None, sums: Tensor | None, *, sink: bool
 ) -> Tensor | None:
@@ -79,6 +77,8 @@ def map_means(
 
     lse    B H T in nats, -inf for fully masked queries
     bands  the mask of the call, without padding
+
+    To be called without gradients.
     """
     q, k = call.q, call.k
     B, H, T, E = q.shape

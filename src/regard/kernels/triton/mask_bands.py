@@ -4,6 +4,7 @@ Kept keys and prefixes become segments: keys that are not kept get a segment tha
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -56,10 +57,12 @@ def mask_padding_queries(mask: BoundMask | None, is_text: Tensor, S: int) -> Bou
 
 def bands_of(mask: BoundMask | None) -> MaskBands:
     """The mask as MaskBands; for a mask that `is_supported`."""
-    bands, kept = MaskBands(), None
     if mask is None:
-        return bands
-    bands = replace(bands, offset=mask.frame.offset)
+        return MaskBands()
+    frame, kept = mask.frame, None
+    if type(mask.rule) is Band:
+        return _one_band(mask.rule.left, mask.rule.right, mask.rule.offset(frame), frame.T, frame.S)
+    bands = MaskBands(offset=frame.offset)
     for rule in _rules(mask):
         match rule:
             case Band():
@@ -76,6 +79,14 @@ def bands_of(mask: BoundMask | None) -> MaskBands:
                 kept = keep if kept is None else kept & keep
     bands = _without_redundant_edges(bands, mask.frame.T, mask.frame.S)
     return bands if kept is None else _with_kept_keys(bands, kept, mask.frame.T)
+
+
+@lru_cache(maxsize=256)  # asked several times for each call, and layers repeat a mask
+def _one_band(left: int | None, right: int | None, offset: int, T: int, S: int) -> MaskBands:
+    """A single band, whose own offset becomes S − T."""
+    shift = offset - (S - T)
+    left, right = None if left is None else left - shift, None if right is None else right + shift
+    return _without_redundant_edges(MaskBands(left, right, S - T), T, S)
 
 
 def every_query_attends(bands: MaskBands) -> bool:

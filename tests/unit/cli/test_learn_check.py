@@ -1,6 +1,10 @@
 """regard learn check: input, output, recorded progress and exit code. Most tests use a fake grader."""
 
+import errno
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,6 +70,24 @@ def test_json(run: Run, desk: Path) -> None:
     assert (code, err, out.count("\n")) == (1, "", 1)
     assert {"id": "softmax", "passed": False, "diagnosis": "no scale", "seed": 5}.items() <= printed.items()
     assert printed["tests"][0]["passed"] is False
+
+
+@pytest.mark.usefixtures("grader")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_pass_is_recorded_even_if_stdout_is_closed(
+    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """As in `regard learn check softmax mine.py | head -1`."""
+
+    def gone(*_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    (desk / "mine.py").write_text("right")
+    for name in ("put", "write_json"):
+        monkeypatch.setattr(check_command, name, gone)
+    run("learn", "check", "softmax", "mine.py", *options)
+    assert ProgressFile().read().passed("softmax")
+    assert (desk / "home/passed/softmax.py").read_text() == "right"
 
 
 @pytest.mark.usefixtures("grader")
@@ -143,6 +165,17 @@ def test_a_learner_from_start_to_pass(run: Run, desk: Path) -> None:
     assert code == 0
     assert "全部通过" in out
     assert "regard learn solution softmax" in err, "and where to go from here"
+
+
+def test_a_check_into_a_closed_pipe_records_the_pass(run: Run, desk: Path) -> None:
+    (desk / "softmax.py").write_text(run("learn", "solution", "softmax", "--give-up").out, encoding="utf-8")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "regard", "learn", "check", "softmax"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False)
+    os.close(writer)
+    assert b"Traceback" not in done.stderr
+    assert ProgressFile().read().passed("softmax")
 
 
 @pytest.mark.parametrize("id", [row.id for row in entries() if row.kind == "sheet"])

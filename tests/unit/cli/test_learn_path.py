@@ -2,11 +2,12 @@
 
 import json
 import re
+import sys
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from command_line import Run
+from command_line import CommandResult, Run
 from rich.cells import cell_len
 
 from regard.course.catalogue import entries
@@ -33,6 +34,14 @@ def top(run: Run, *options: str) -> list[str]:
     return out[: out.index("\n\n")].splitlines()
 
 
+def read(run: Run, *arguments: str) -> CommandResult:
+    """`regard learn read` on a terminal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        patch.setattr("click.echo_via_pager", lambda text, color: print(text))
+        return run("learn", "read", *arguments)
+
+
 # --- overview ----------------------------------------------------------------------------------------------
 
 
@@ -49,7 +58,7 @@ def test_the_last_thing_done_is_shown(run: Run) -> None:
     card = Card(box=0, due="2026-01-04", rated="unsure", at="2026-01-03T10:00:00+00:00")
     ProgressFile().change(lambda now: now.with_card("why-sqrt-d-k", card))
     assert "why-sqrt-d-k, rated unsure" in top(run)[0]
-    run("learn", "read", "4")
+    read(run, "4")
     assert re.search("lesson 4 .* · today", top(run)[0])
     assert json.loads(run("learn", "--json").out)["last"]["id"] == "masks"
 
@@ -57,13 +66,18 @@ def test_the_last_thing_done_is_shown(run: Run) -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_first_reading_says_that_the_lesson_counts_as_read(run: Run, lang: Language) -> None:
     command = "regard learn start scaled-dot-product"
-    assert say("read-marked", lang, number=4, next=command) in run("learn", "read", "masks", "--lang", lang).err
-    assert run("learn", "read", "masks", "--lang", lang).err == ""
-    assert run("learn", "read", "5", "--json").err == ""
+    assert say("read-marked", lang, number=4, next=command) in read(run, "masks", "--lang", lang).err
+    assert read(run, "masks", "--lang", lang).err == ""
     passed = {row.id: ExerciseProgress(passed_at="2026-01-01T00:00:00+00:00") for row in entries() if row.lesson == 9}
     store(Progress(exercises=passed))
     question = next(one.id for one in questions() if one.lesson == 9)
-    assert f"regard learn ask {question}" in run("learn", "read", "9").err
+    assert f"regard learn ask {question}" in read(run, "9").err
+
+
+def test_a_lesson_in_a_file_or_a_pipe_does_not_count_as_read(run: Run) -> None:
+    for options in ((), ("--json",)):
+        assert run("learn", "read", "8", *options).err == ""
+    assert not ProgressFile().read().lessons
 
 
 def test_a_day_ago_is_yesterday(run: Run) -> None:
@@ -84,7 +98,7 @@ def test_counts_and_time_left_follow_progress(run: Run) -> None:
     before = json.loads(run("learn", "--json").out)
     assert before["counts"]["exercises"] == {"done": 0, "count": len(entries())}
     ProgressFile().checked("softmax", passed=True)
-    run("learn", "read", "1")
+    read(run, "1")
     after = json.loads(run("learn", "--json").out)
     assert after["counts"]["exercises"]["done"] == after["counts"]["lessons"]["done"] == 1
     assert after["minutes_left"] < before["minutes_left"]

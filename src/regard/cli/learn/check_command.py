@@ -86,17 +86,17 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
 
 
 def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
-    """Grade the answer, show the verdict, record it; return whether it passed."""
+    """Grade the answer, record the verdict, show it; return whether it passed. Output may end early: `check … | head`."""
     from regard.course.grading.grader import grade
     from regard.course.passed_answers import record
 
     verdict = grade(exercise, answer, seed=seed)
+    record(exercise, verdict, answer, report=print_message)
     if as_json:
         write_json(verdict.as_json())
     else:
         put(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
-    record(exercise, verdict, answer, report=print_message)
     if verdict.passed and not as_json:
         print_message("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.argument))
     return verdict.passed

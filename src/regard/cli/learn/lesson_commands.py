@@ -28,7 +28,6 @@ def read(
         _list(as_json)
         return
     from regard.course.lessons import lesson as find
-    from regard.course.progress import ProgressFile
 
     found = find(lesson)
     title, text = getattr(found.title, language()), found.text()
@@ -36,14 +35,21 @@ def read(
         write_json({"number": found.number, "name": found.name, "title": title, "text": text})
     elif sys.stdout.isatty():
         _show(text)
+        _mark(found)
     else:  # files and pipes get plain Markdown
         put(text, end="")
+
+
+def _mark(lesson: "Lesson") -> None:
+    """Record that the lesson was shown on a terminal, and say so the first time."""
+    from regard.course.progress import ProgressFile
+
     file = ProgressFile(report=print_message)
-    is_first = found.name not in file.read().lessons
-    progress = file.change(lambda now: now.with_lesson(found.name))
-    if is_first and not as_json:
+    is_first = lesson.name not in file.read().lessons
+    progress = file.change(lambda now: now.with_lesson(lesson.name))
+    if is_first:
         sys.stdout.flush()
-        print_message(say("read-marked", number=found.number, next=_command_after(found, progress)))
+        print_message(say("read-marked", number=lesson.number, next=_command_after(lesson, progress)))
 
 
 def _command_after(lesson: "Lesson", progress: "Progress") -> str:

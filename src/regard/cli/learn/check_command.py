@@ -86,7 +86,7 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
 
 
 def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
-    """Grade the answer, record the verdict, show it; return whether it passed. Output may end early: `check … | head`."""
+    """Grade the answer, record the verdict, show it; return whether it passed. A closed stdout loses no pass."""
     from regard.course.grading.grader import grade
     from regard.course.passed_answers import record
 

@@ -58,7 +58,7 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Rows of similar length together, the shortest first; a batch has at most LARGEST_BATCH tokens, padding included.
 
     >>> batches([3, 4000, 2, 300, 3])
-    [[2, 0, 4], [3], [1]]
+    [[2], [0, 4], [3], [1]]
     """
     found: list[list[int]] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):

@@ -128,7 +128,7 @@ def test_arguments_that_sdpa_ignores_raise(argument: str) -> None:
     q = torch.ones(1, 1, 2, 4)
     with pytest.raises(ArgumentError) as error:
         Implementation(See())(torch.nn.Identity(), q, q, q, None, **{argument: 3.0})
-    assert error.value.key == "door-unsupported"
+    assert error.value.key == "implementation-unsupported"
 
 
 def test_bad_see_and_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

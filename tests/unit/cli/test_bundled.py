@@ -93,7 +93,7 @@ def test_lines_without_punctuation_print_a_hint(
     code, out, err = run("generate", *prompt, *options, "--lang", "zh")
     assert code == 0
     assert out
-    assert err == ("" if written is None else f"提示里没有标点，被当成一句；请加上标点，例如写成“{written}”\n")
+    assert err == ("" if written is None else f"提示词里没有标点，被当成一句；请加上标点，例如写成“{written}”\n")
 
 
 def test_see_as_json(run: Run) -> None:

@@ -116,8 +116,9 @@ def test_monitor_writes_metrics_and_changes_no_weight(tmp_path: Path) -> None:
     assert list(measured) == [1, 2, 4]
     layers = ["encoder.layers.0.self_attention", "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"]
     for layer in layers:
-        names = {name for name in measured[2] if name.startswith(f"attention/{layer}/")}
-        assert len(names) == 6 + 2 * 4
+        names = [{name for name in measured[step] if name.startswith(f"attention/{layer}/")} for step in (1, 2)]
+        assert [len(one) for one in names] == [6 + 2 * 4, 5 + 2 * 3]  # the distance, at every tenth measured step
+        assert {name.rpartition("/")[2] for name in names[0] - names[1]} == {"distance"}
     before = read_recipe("copy", SMALL)
     assert differences(before, read_recipe("copy", SMALL | {"monitor.every": "7"})) == [
         "monitor.every",

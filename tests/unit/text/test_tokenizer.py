@@ -133,9 +133,9 @@ def test_the_most_frequent_characters_are_kept() -> None:
     [
         ({"kind": "letters"}, "letters"),
         ({"kind": "words"}, "needs vocab_size"),
-        ({"kind": "words", "vocab_size": 5}, "these alone are 8"),
-        ({"kind": "bytes", "vocab_size": 100}, "these alone are 260"),
-        ({"kind": "characters", "vocab_size": 2, "specials": ()}, "these alone are 3"),
+        ({"kind": "words", "vocab_size": 5}, "of the text are 8"),
+        ({"kind": "bytes", "vocab_size": 100}, "of the text are 260"),
+        ({"kind": "characters", "vocab_size": 2, "specials": ()}, "of the text are 3"),
         ({"kind": "pieces", "vocab_size": 50, "specials": ()}, "<unk>"),
         ({"kind": "characters", "specials": ("<a>", "<a>")}, "different names"),
         ({"kind": "characters", "texts": ["", ""]}, "no text"),

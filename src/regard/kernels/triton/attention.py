@@ -24,7 +24,7 @@ from regard.kernels.triton.forward import forward
 from regard.kernels.triton.key_sums import KeySums, sum_over_queries
 from regard.kernels.triton.map_means import map_means
 from regard.kernels.triton.mask_bands import MaskBands, bands_of, every_query_attends, mask_padding_queries
-from regard.kernels.triton.support import ForwardRequest, ForwardResult
+from regard.kernels.triton.support import ForwardRequest, ForwardResult, is_map_of_weights
 from regard.kernels.triton.top_keys import query_statistics
 from regard.masks import BoundMask
 from regard.masks.padding import Padding, without_rows
@@ -168,7 +168,7 @@ def statistics_from_lse(
     lse = without_rows(lse, is_text, -torch.inf)  # so that padding has no weight
     bands, bins = bands_of(call.bound), Bins.of(T, S, see)
     pieces = KeySums(sums, None, None)
-    if bins is not None and sums is None and bins.height == bins.width == 1 and not (see.received or see.distance):
+    if bins is not None and sums is None and is_map_of_weights(bins, see):
         sums = rectangle(call, lse, slice(0, T), slice(0, S))
     if (bins is not None and sums is None) or see.received or see.distance:
         offsets = None if padding is None else padding.offsets(T, S)

@@ -16,6 +16,7 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.mask_bands import is_supported, mask_padding_queries
 from regard.kernels.triton.tile_sizes import MAX_HEAD_WIDTH, blocks_for, power_of_two
 from regard.masks import BoundMask
+from regard.records import See
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 MAX_TOP = 32
@@ -151,7 +152,7 @@ def scratch_for(call: AttentionCall, *, later: bool = False) -> int:
 
     The forward needs scratch and strips, each no larger than the map, or than 128 and 64 MiB; but at least the strips
     of one head, one for each bin of queries and each tile. A second pass (`later`) keeps a sum for each row of the map,
-    each tile of keys, and each bin that the tile touches.
+    each tile of keys, and each bin that the tile touches; none for a map of single weights (`is_map_of_weights`).
     """
     (B, H, T, E), S = call.q.shape, call.k.shape[2]
     bins = Bins.of(T, S, call.see)
@@ -159,10 +160,15 @@ def scratch_for(call: AttentionCall, *, later: bool = False) -> int:
         return 0
     rows = B * H * bins.R
     numbers = rows * bins.C + max(rows, bins.R - (-T // MIN_TILE_ROWS)) * bins.C
-    if later:
+    if later and not is_map_of_weights(bins, call.see):
         keys, bin_width = blocks_for(call.q.dtype, E, S, T).rows, bins.width
         numbers = max(numbers, rows * -(-S // keys) * bins_per_tile(keys, bin_width))
     return 4 * numbers
+
+
+def is_map_of_weights(bins: Bins, see: See | None) -> bool:
+    """Whether a second pass writes the map as it is: one weight in each bin, and no other sum over queries."""
+    return see is not None and bins.height == bins.width == 1 and not (see.received or see.distance)
 
 
 def bins_per_tile(keys: int, bin_width: int) -> int:

@@ -18,6 +18,8 @@ def test_the_film_ends_with_a_diagonal() -> None:
 
 def test_beam_search_finds_what_greedy_misses() -> None:
     greedy, best = (np.log(step_probabilities(SEARCHED, output)) for output in (GREEDY, BEST))
-    apart = int(np.argmax(greedy[: len(best)] != best[: len(greedy)]))
+    shared = min(len(greedy), len(best))
+    # Two runs of different length round the same probability differently.
+    apart = int(np.argmax(~np.isclose(greedy[:shared], best[:shared], atol=1e-4)))
     assert greedy[apart] > best[apart]
     assert greedy.sum() < best.sum()

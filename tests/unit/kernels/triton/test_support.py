@@ -26,7 +26,9 @@ def record_sizes(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: 
     make = getattr(where, name)
 
     def made(*fields: Any) -> Any:
-        sizes.append(sum(x.nbytes for x in fields if isinstance(x, Tensor)))
+        tensors = [x for x in fields if isinstance(x, Tensor)]
+        if tensors:  # the interpreter calls it for the kernel, too, with pointers
+            sizes.append(sum(x.nbytes for x in tensors))
         return make(*fields)
 
     monkeypatch.setattr(where, name, made)
@@ -42,8 +44,8 @@ def test_scratch_of_a_second_pass(T: int, S: int, max_bins: int, device: str, mo
     call = AttentionCall(q, k, k, scale=0.25, see=see)
     observe(call, lse)
     least = scratch_for(call)
-    assert scratch_for(call, later=True) == max(least, *sizes)
-    assert len(sizes) == 1
+    assert scratch_for(call, later=True) == max([least, *sizes])
+    assert len(sizes) == (0 if max_bins == S else 1)  # a map of single weights needs no sums
 
 
 @pytest.mark.parametrize("max_bins", [7, 30])

@@ -4,7 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from regard.views.explorer.front import FrontError, modules_of, script, shipped, style, template
+from regard.views.explorer.front import (
+    _EXPORT,
+    _IMPORT,
+    FOLDER,
+    FrontError,
+    _places,
+    _read,
+    _short_names,
+    _shortened,
+    _with_templates,
+    modules_of,
+    script,
+    shipped,
+    style,
+    template,
+)
 
 
 def written(folder: Path, **modules: str) -> Path:
@@ -24,7 +39,7 @@ def test_modules_come_after_what_they_import(tmp_path: Path) -> None:
     joined = script("page.js", folder)
     assert "import" not in joined
     assert "export" not in joined
-    assert joined.index("let one") < joined.index("async function mount") < joined.index("mount(one)")
+    assert joined.index("=1") < joined.index("async function mount") < joined.index("\nmount(")
 
 
 def test_the_default_export_of_a_widget_stays(tmp_path: Path) -> None:
@@ -100,3 +115,59 @@ def test_the_front_end_stays_small(entry: str) -> None:
 )
 def test_only_what_readers_need_is_left_out(text: str, short: str) -> None:
     assert shipped(text) == short
+
+
+def renamed(folder: Path, text: str) -> str:
+    return script("a.js", written(folder, a=text)).rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        (
+            "const value = 1;\nf(value, other.value, { value, key: value });\n",
+            "let a=1;f(a,other.value,{value:a,key:a});",
+        ),
+        ("const { value, other: more } = f();\nf(value, value, more);\n", "let{value:a,other:b}=f();f(a,a,b);"),
+        (
+            "function f({ value = 1, ...others }) { g(value, value, others); }\n",
+            "function f({value:a=1,...b}){g(a,a,b)}",
+        ),
+        ("for (const [value] of all) g(value);\n", "for(let[a]of all)g(a);"),
+        (
+            "const value = 1;\nf(`value ${value} ${`${[value].value}`}`);\n",
+            "let a=1;f(`value ${a} ${`${[a].value}`}`);",
+        ),
+        ("const text = (value) => value ? text : document.text;\n", "let a=b=>b?a:document.text;"),
+        ("try { f(); } catch (error) { f(error, window); }\n", "try{f()}catch(a){f(a,window)}"),
+        ("try { f(); } catch { window.error = 1; }\n", "try{f()}catch{window.error=1}"),
+        ("const value = 1;\nfunction a2() { return { a2, value }; }\n", "let value=1;function a2(){return{a2,value}}"),
+        ("if (window) { document.title = 1; }\n", "if(window){document.title=1}"),
+        ("let frame = 0, value;\nvalue ||= frame;\n", "let a=0,b;b||=a;"),
+        ("const value = /value/;\nf(value, 'value');\n", "let a=/value/;f(a,'value');"),
+    ],
+)
+def test_variables_get_short_names_and_properties_keep_theirs(tmp_path: Path, text: str, short: str) -> None:
+    assert renamed(tmp_path, text) == short
+
+
+def test_a_short_name_is_never_one_that_is_in_use(tmp_path: Path) -> None:
+    text = "const value = 1;\nfunction a(b) { return b + c + value + value; }\n"
+    assert renamed(tmp_path, text) == "let d=1;function a(b){return b+c+d+d}"
+
+
+def test_two_names_stay_two_names() -> None:
+    parts = [_shortened(_EXPORT.sub("", _IMPORT.sub("", _read(FOLDER, name)))) for name in modules_of("page.js")]
+    short = _short_names(parts)
+    assert len(set(short.values())) == len(short) > 500
+    kept = set()
+    for tokens in (tokens for part in parts for tokens in _with_templates(part)):
+        names = [token for token, _ in tokens]
+        kept |= {name for name, place in zip(names, _places(names), strict=True) if place and name not in short}
+    assert "document" in kept
+    assert not kept & set(short.values())
+
+
+def test_what_is_neither_an_object_nor_a_block_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FrontError, match="cannot read f"):
+        renamed(tmp_path, "const value = { f.x };\n")

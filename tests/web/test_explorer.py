@@ -238,6 +238,23 @@ def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None
     assert dict(part.split("=") for part in kept.split("&")) == dict(part.split("=") for part in address.split("&"))
 
 
+def test_a_link_opened_in_the_same_tab_restores_its_whole_state(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html", "layer=1&head=2&view=lines&scale=log&theme=dark&pins=3-1&at=3-1") as page:
+        page.evaluate("() => { location.hash = 'layer=1&head=2' }")
+        settled(page)
+        assert page.is_visible(".map")
+        assert page.locator(".pins li").count() == 0
+        assert page.get_attribute(".regard-explorer", "data-theme") is None
+        assert page.input_value(".stage .chooser select") == "auto"
+        assert "光 (4)" in readout(page)  # the last query, as when the file is opened
+        page.evaluate("() => { location.hash = 'layer=0&head=0&at=2-1' }")
+        settled(page)
+        assert "明 (2)" in readout(page)
+        page.evaluate("() => { location.hash = 'layer=0&head=0' }")
+        settled(page)
+        assert "光 (4)" in readout(page)
+
+
 def test_an_address_that_does_not_fit_is_ignored(chromium: Browser, folder: Path) -> None:
     with opened(chromium, folder / "layers.html", "layer=99&head=-1&lang=fr&view=x&pins=9-9&zoom=a_b&scale=no") as page:
         assert page.inner_text("h1") == say("explorer-title", "en")

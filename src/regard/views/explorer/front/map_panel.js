@@ -1,6 +1,6 @@
 // The map of one head on a canvas: zoom and move as on a map, exact parts where cells cover several tokens.
 
-import { firstSelection, togglePin } from "./actions.js";
+import { togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
 import { arrowsOf, button, clamp, create } from "./dom.js";
 import { cellName } from "./labels.js";
@@ -145,8 +145,6 @@ export function mapPanel(explorer) {
     show(cells, problem) {
       [whole, detail, failure.hidden, failure.textContent] = [cells && pictureOf(cells), null, cells !== null, problem];
       frame.hidden = under.hidden = cells === null;
-      const first = cells && state.get().query === null ? firstSelection(cells) : null;
-      if (first) state.set({ query: first[0], key: first[1] });
       draw();
       askForDetail();
     },

@@ -1,6 +1,6 @@
 // mount(element, source) draws a trace into an element. All state is in the view that each mount creates.
 
-import { openHead, togglePin, zoomMap } from "./actions.js";
+import { firstSelection, openHead, togglePin, zoomMap } from "./actions.js";
 import { floats } from "./arrays.js";
 import { comparePanel } from "./compare_panel.js";
 import { chooser, create, isolated, segments, translate } from "./dom.js";
@@ -58,11 +58,23 @@ async function view(element, root, source, options) {
   const explorer = explorerOf(source, overview, store, root, options);
   const parts = build(explorer), { panels, frame } = parts, latest = newest();
   root.replaceChildren(...parts.children);
-  const show = (/** @type {Cells | null} */ cells, problem = "") => Object.values(panels).forEach((panel) => panel.show?.(cells, problem));
+  /** The cells of the open head. @type {Cells | null} */
+  let shown = null;
+  const show = (/** @type {Cells | null} */ cells, problem = "") => {
+    shown = cells;
+    Object.values(panels).forEach((panel) => panel.show?.(cells, problem));
+    selectFirst();
+  };
+  /** A cell is always selected. */
+  const selectFirst = () => {
+    const first = shown && store.get().query === null ? firstSelection(shown) : null;
+    if (first) store.set({ query: first[0], key: first[1] });
+  };
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
     const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
     if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, has);
     if (has("layer", "head", "scale", "merge")) latest(explorer.shownCells(state.layer, state.head), show, (error) => show(null, explorer.fail(error)));
+    else selectFirst();
     for (const panel of Object.values(panels)) panel.update(state, has);
     element.dispatchEvent(new CustomEvent("regard-change", { detail: state }));
     options.onChange?.(state);

@@ -27,7 +27,7 @@ async function openPage(page) {
   page.addEventListener("keydown", (event) => {  // keys work without a click
     if (event.target === page.body) view.root.dispatchEvent(new KeyboardEvent("keydown", event));
   });
-  if (hasAddress && overview) addEventListener("hashchange", () => view.update(stateFromText(location.hash, overview)));
+  if (hasAddress && overview) addEventListener("hashchange", () => view.update({ ...firstState(overview), ...stateFromText(location.hash, overview) }));
   return view;
 }
 

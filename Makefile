@@ -52,10 +52,11 @@ test-real: $(VENV)/.test          ## real weights of public models: MiniLM, Smol
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu
 
-check: $(VENV)/.test              ## what decides whether a change lands: format, lint, types, tests, browser
+check: $(VENV)/.test              ## what decides whether a change lands: format, lint, types (also of the front end where there is npm), tests, browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	@if command -v npx >/dev/null; then $(MAKE) check-js; else echo "no npm: the types of the front end are not checked"; fi
 	$(MAKE) test
 
 format: $(VENV)/.test

@@ -259,7 +259,9 @@ class TransformersModel(LanguageModel):
         for record in trace:
             T, S = record.shape[2:]
             on_target = written is not None and len(ids) == T and record.kind != "encoder"
-            found.append(record.with_tokens(sides.get(T), sides.get(S), written if on_target else None))
+            labelled = record.with_tokens(sides.get(T), sides.get(S), written if on_target else None)
+            is_continued = self.settings.task == "text" and before < len(ids) == T
+            found.append(labelled.changed(prompt=before) if is_continued else labelled)
         return found
 
 

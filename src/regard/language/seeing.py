@@ -228,6 +228,8 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     # In the prompt only the last query writes a token: the others are followed by given ones.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
+    if written:
+        trace = Trace(record.changed(prompt=len(before)) for record in trace)
     trace.candidates = _candidates(model, logits)
     seen = Seen(text, output, _with_opening(model, trace, ids))
     seen.ids = (ids,)

@@ -12,6 +12,7 @@ from regard import See
 from regard.errors import ArgumentError, TooLargeError
 from regard.language import LanguageModel
 from regard.trace.recorder import Recorder
+from regard.views.explorer.source import TraceSource
 from stored_pages import overview_in
 
 
@@ -77,8 +78,13 @@ def test_a_poem_with_its_header(poet: LanguageModel) -> None:
     assert queries is not None
     assert queries[0][:6] == ("<eos>", "五", "绝", "｜", "明", "月")
     assert "".join(queries[0][6:]) == seen.output
+    assert {record.prompt for record in seen.trace} == {6}
+    assert {record.prompt for record in poet.see("明月", output="").trace} == {None}
     forced = poet.see("明月", output="光。")
     assert forced.output == "光。"
+    about = TraceSource(forced.trace).overview().about
+    assert [entry["prompt"] for entry in about["records"]] == [6, 6]
+    assert about["generation"]["prompt"] == 6
     assert forced.trace[0].key_tokens == (("<eos>", "五", "绝", "｜", "明", "月", "光", "。"),)
 
 

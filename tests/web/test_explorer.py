@@ -239,7 +239,9 @@ def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None
 
 
 def test_a_link_opened_in_the_same_tab_restores_its_whole_state(chromium: Browser, folder: Path) -> None:
-    with opened(chromium, folder / "layers.html", "layer=1&head=2&view=lines&scale=log&theme=dark&pins=3-1&at=3-1") as page:
+    with opened(
+        chromium, folder / "layers.html", "layer=1&head=2&view=lines&scale=log&theme=dark&pins=3-1&at=3-1"
+    ) as page:
         page.evaluate("() => { location.hash = 'layer=1&head=2' }")
         settled(page)
         assert page.is_visible(".map")

@@ -80,7 +80,7 @@ def test_see_shows_every_layer_with_its_tokens(name: str, loaded: dict[str, Lang
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
         assert record.query_tokens is not None
         assert len(record.query_tokens[0]) == weights.shape[2]
-        given = None if record.written is None else [at for at, token in enumerate(record.written[0]) if token][0] + 1
+        given = None if record.written is None else next(at for at, token in enumerate(record.written[0]) if token) + 1
         assert record.prompt == (given if name in DECODERS else None)
     assert seen.trace.heads().text()
 

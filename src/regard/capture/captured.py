@@ -87,13 +87,18 @@ class Unobserved:
         if name is not None:
             self.reasons.setdefault(name, reason)
 
-    def add_error(self, error: Exception, names: Iterable[str] = ()) -> None:
-        """Note that observing the running module, and the modules of these names, raised `error`."""
+    def add_error(self, error: Exception, names: Iterable[str] | None = None) -> None:
+        """Note that observing the modules of these names raised `error`; without names, the running module."""
         self.errors.append(error.with_traceback(None))  # a traceback would keep the model's tensors alive
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        self.add(reason)
-        for name in names:
-            self.reasons.setdefault(name, reason)
+        if names is None:
+            self.add(reason_of(error))
+        for name in names or ():
+            self.reasons.setdefault(name, reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def why_unobservable(args: tuple[Any, ...], types: Any) -> str | None:

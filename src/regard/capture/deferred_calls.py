@@ -81,7 +81,6 @@ class CallBatch:
 
     def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The missing fields of the records, by position: the calls are computed as the samples of one."""
-        self.is_open = False
         (B, H), n = self._call.q.shape[:2], len(self._slots)
         qk = self._buffers[0][:n].flatten(0, 1) if len(self._buffers) == 1 else torch.cat(self._slots)
         lse = None if not self._lse else self._lse[0] if n == 1 else torch.cat(self._lse)
@@ -150,23 +149,23 @@ class DeferredCalls:
         """Whether what is kept exceeds the limit, so that it should be computed."""
         return self._bytes > MAX_KEPT
 
-    def compute(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Compute all deferred calls: the missing fields of the records, by position."""
-        while self._batches:
-            key = next(iter(self._batches))
-            yield from self._batches[key].compute()
-            del self._batches[key]  # only now: `positions` names those that could not be computed
-        self._bytes = 0
+    def compute(self, failed: Callable[[Exception, list[int]], None]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Compute all deferred calls: the missing fields of the records, by position.
 
-    @property
-    def positions(self) -> list[int]:
-        """The positions of the records that wait."""
-        return sorted(position for batch in self._batches.values() for position in batch.positions)
-
-    def drop(self) -> None:
-        """Leave the deferred calls without statistics."""
-        self._batches.clear()
-        self._bytes = 0
+        failed   receives the first error, and the positions of the records that stay without statistics
+        """
+        batches, self._batches, self._bytes = [*self._batches.values()], {}, 0
+        first, left = None, list[int]()
+        for batch in batches:
+            batch.is_open = False
+            if not batch.positions:  # its first call could not be kept
+                continue
+            try:
+                yield from list(batch.compute())
+            except Exception as error:
+                first, left = first or error, [*left, *batch.positions]
+        if first is not None:
+            failed(first, sorted(left))
 
 
 def _fields(record: Record) -> dict[str, Any]:

@@ -86,7 +86,21 @@ class RepeatedCalls:
             self._pattern = _Pattern(func, self.model.forward, q.shape, k.shape, q.dtype, q.device, options, kwargs)
 
     def repeat(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
-        """Record a call if it repeats the one before. Returns False if it must be looked at."""
+        """Record a call if it repeats the one before. Returns False if it must be looked at.
+
+        Our own error must not end the model's forward: it is noted with the module, and the next call is looked at.
+        """
+        if self._pattern is None:
+            return False
+        try:
+            return self._repeat(func, args, kwargs, result)
+        except Exception as error:
+            self._pattern = self.model = None
+            place = self._watcher.names.innermost()
+            self._watcher.trace.note_error(error, [] if place is None else [place.name])
+            return True
+
+    def _repeat(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
         pattern, model, watcher = self._pattern, self.model, self._watcher
         if pattern is None or model is None or func is not pattern.func or pattern.forward != watcher.texts.forwards:
             return False

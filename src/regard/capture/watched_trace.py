@@ -7,6 +7,7 @@ itself, because the model's weights evict everything else from the processor's c
 `deferred_calls`.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall, WeightsFromQK
 from regard.axes import bin_width
-from regard.capture.captured import CapturedCall
+from regard.capture.captured import CapturedCall, reason_of
 from regard.capture.deferred_calls import CallBatch, DeferredCalls
 from regard.capture.token_labels import KeyHistory, keeps_order
 from regard.capture.torch_internals import Isolated
@@ -26,6 +27,7 @@ from regard.exact_weights import ExactWeights
 from regard.functional.statistics import distance, entropy, top_keys
 from regard.kernels.chunked.observe import scores_of_rows
 from regard.masks import Mask
+from regard.messages import Listed, say
 from regard.records import DecodeStep, Record, See
 from regard.trace import Trace
 
@@ -168,6 +170,8 @@ class WatchedTrace(Trace):
         """By the keys that the rows attend to."""
         self.calls = DeferredCalls()
         """Whole calls."""
+        self.note_error: Callable[[Exception, list[str]], None] = warn_of
+        """Receives an error of ours and the names of the records that it left without statistics."""
 
     @property
     def _records(self) -> list[Record]:
@@ -195,36 +199,44 @@ class WatchedTrace(Trace):
 
     def _compute_many(self) -> None:
         if self.calls.are_many:
-            with Isolated():
-                for position, fields in self.calls.compute():
-                    self.complete(position, fields)
+            self._compute_calls()
+
+    def _compute_calls(self) -> None:
+        with Isolated():
+            for position, fields in self.calls.compute(self._note):
+                self.complete(position, fields)
 
     def defer(self, row: StepWeights, see: See) -> None:
         """Defer the row of the record that is appended next."""
         waiting = self._deferred.setdefault(row.keys, [])
         size = row.q.shape[0] * row.q.shape[1] * len(waiting) * row.S
         if waiting and (size > MAX_WEIGHTS or row.scale != waiting[-1].row.scale):
-            self._compute(waiting)
+            self._compute_rows(waiting)
             waiting.clear()
         waiting.append(DeferredRow(row, see, len(self)))
 
     def compute_deferred(self) -> None:
-        """Compute all deferred rows and calls."""
-        if self._deferred or self.calls:
+        """Compute all deferred rows and calls. An error leaves records without statistics, and is noted."""
+        if self.calls:
+            self._compute_calls()
+        while self._deferred:
+            self._compute_rows(self._deferred.popitem()[1])
+
+    def _compute_rows(self, waiting: list[DeferredRow]) -> None:
+        try:
             with Isolated():
-                for position, fields in self.calls.compute():
+                for position, fields in _computed_rows(waiting):
                     self.complete(position, fields)
-                while self._deferred:
-                    self._compute(self._deferred.popitem()[1])
+        except Exception as error:
+            self._note(error, [one.position for one in waiting])
 
-    def drop_deferred(self) -> None:
-        """Leave deferred rows and calls without statistics: for the end of a watch, where computing them failed."""
-        self._deferred.clear()
-        self.calls.drop()
+    def _note(self, error: Exception, positions: list[int]) -> None:
+        self.note_error(error, [self._made[at].name for at in positions])
 
-    def _compute(self, waiting: list[DeferredRow]) -> None:
-        for position, fields in _computed_rows(waiting):
-            self.complete(position, fields)
+
+def warn_of(error: Exception, names: list[str]) -> None:
+    """Warn that statistics of these records could not be computed."""
+    warnings.warn(say("watch-unseen", names=Listed.few(names, 3), reason=reason_of(error)), stacklevel=2)
 
 
 def _computed_rows(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]]:

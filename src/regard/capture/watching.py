@@ -44,7 +44,7 @@ from regard.capture.recording import (
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
 from regard.capture.token_labels import TokenSpeller
-from regard.capture.watched_trace import DecodeHistory, WatchedTrace
+from regard.capture.watched_trace import DecodeHistory, WatchedTrace, warn_of
 from regard.errors import ArgumentError, RegardError
 from regard.masks.padding import Padding
 from regard.messages import Listed, say
@@ -107,6 +107,7 @@ class Watch:
                 refused=watcher.is_refused if watcher.has_refused else None,
                 follower=None if watcher.texts.streams is None else watcher.texts.streams.follow,
             )
+            watcher.trace.note_error = self._mode.unobserved.add_error
             self._listener = KernelCapture(self._mode, watcher.is_followed, watcher.repeated)
             if watcher.needs_every_operator:
                 self._listener.enter()
@@ -124,7 +125,7 @@ class Watch:
             self._mode.finish()
         finally:
             self._finish(self._mode)
-            self._watcher.trace.drop_deferred()
+            self._watcher.trace.note_error = warn_of
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
         self._mode = self._listener = None
@@ -138,8 +139,7 @@ class Watch:
         except RegardError:
             raise
         except Exception as error:
-            names = self._watcher.trace.names
-            mode.unobserved.add_error(error, [names[at] for at in self._watcher.trace.calls.positions])
+            mode.unobserved.add_error(error)
 
     def __repr__(self) -> str:
         return f"<{say('watch-closed')}>"
@@ -299,15 +299,14 @@ class Watcher:
         if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
             fields["prompt"] = generation.length
         self._batch, self._has_row = None, False
+        is_ours = isinstance(captured, CapturedCall) and captured.output is not None  # known after the record only
+        if not is_ours:  # first, so that no deferred call waits for a record that an error here prevents
+            fields |= self._values_and_outputs(captured, whole, place, see, padding)
         record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
-        if see.values:
-            alike, fields["value_norms"] = None, value_norms(captured, self.names.ancestors(place.name))
-            if fields["value_norms"] is None:
-                self._without_values.setdefault(name)
-        if see.outputs:
-            alike, fields["outputs"] = None, outputs_of(whole, place.module, padding)
-            if fields["outputs"] is None:
-                self._without_values.setdefault(name)
+        if is_ours:
+            fields |= self._values_and_outputs(captured, whole, place, see, padding)
+        if see.values or see.outputs:
+            alike = None
         if isinstance(captured, CapturedWeights):
             self.row_sums.add(len(self.trace), name, captured)
             if see.max_score and record.max_score is None:
@@ -317,6 +316,24 @@ class Watcher:
             need = bytes_of(see, sizes)
             self.repeated.set_model(place, alike._replace(record=record, bytes=need, batch=self._batch, see=see))
         self.trace.append(record)
+
+    def _values_and_outputs(
+        self,
+        captured: CapturedCall | CapturedWeights,
+        whole: CapturedCall | CapturedWeights,
+        place: Place,
+        see: See,
+        padding: Padding | None,
+    ) -> dict[str, Any]:
+        """The value norms and the outputs of a Record, if requested."""
+        fields: dict[str, Any] = {}
+        if see.values:
+            fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
+        if see.outputs:
+            fields["outputs"] = outputs_of(whole, place.module, padding)
+        if any(found is None for found in fields.values()):
+            self._without_values.setdefault(place.name or "attention")
+        return fields
 
     def note_other(self, place: Place) -> None:
         """Note a call of a module that is not chosen."""

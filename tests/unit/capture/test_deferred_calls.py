@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+import transformers
 from narrowing import present
 from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
-from regard.capture import deferred_calls
+from regard.capture import deferred_calls, watched_trace, watching
+from regard.capture.deferred_calls import CallBatch
+from regard.capture.watched_trace import DecodeHistory
 from regard.capture.watching import Watcher
 from regard.dispatch import observation
 from regard.records import Record
@@ -161,3 +164,82 @@ def test_records_are_released_with_the_trace() -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int) -> None:
+    """Let the call number `at` of a method raise an error."""
+    original, count = getattr(owner, name), iter(range(10**6))
+
+    def method(*args: Any) -> Any:
+        if next(count) == at:
+            raise torch.OutOfMemoryError("simulated")
+        return original(*args)
+
+    monkeypatch.setattr(owner, name, method)
+
+
+@pytest.mark.usefixtures("deferred")
+@pytest.mark.parametrize("at", [0, 1])  # the first call, and one that repeats it
+def test_an_error_while_a_call_is_kept_does_not_reach_the_model(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    net, wanted = model(), watched(See(), X)
+    failing_once(monkeypatch, CallBatch, "add", at)
+    with torch.no_grad(), pytest.warns(UserWarning, match=f"{at}.*simulated"), regard.watch(net) as trace:
+        found = net(X)
+    assert torch.equal(found, model()(X))
+    assert trace.names == [str(n) for n in range(5) if n != at]
+    for one in trace:
+        torch.testing.assert_close(one.map, wanted[one.name].map)
+
+
+@pytest.mark.usefixtures("deferred")
+def test_an_error_while_kept_calls_are_computed_does_not_reach_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = watched(See(), X)
+    monkeypatch.setattr(deferred_calls, "MAX_KEPT", 1)  # compute each call when the next comes
+    failing_once(monkeypatch, CallBatch, "compute", 0)
+    net = model()
+    with torch.no_grad(), pytest.warns(UserWarning, match="0.*simulated"), regard.watch(net) as trace:
+        found = net(X)
+    assert torch.equal(found, model()(X))
+    assert [one.name for one in trace if one.map is None] == ["0"]
+    for one in trace[1:]:
+        torch.testing.assert_close(one.map, wanted[one.name].map)
+
+
+def decoder() -> nn.Module:
+    sizes = {"vocab_size": 20, "n_embd": 8, "n_layer": 3, "n_head": 2, "bos_token_id": 0, "eos_token_id": 1}
+    torch.manual_seed(0)
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).eval()
+
+
+@pytest.mark.parametrize(("owner", "name"), [(DecodeHistory, "row"), (watched_trace, "_computed_rows")])
+@pytest.mark.parametrize("at", [1, 2, 6])
+def test_an_error_in_a_row_does_not_reach_the_model(
+    owner: Any, name: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net: Any = decoder()
+    ids, options = torch.tensor([[3, 4, 5]]), {"max_new_tokens": 9, "do_sample": False, "pad_token_id": 0}
+    mask = torch.ones_like(ids)
+    wanted = net.generate(ids, attention_mask=mask, **options)
+    if owner is watched_trace:
+        monkeypatch.setattr(watched_trace, "MAX_WEIGHTS", 1)  # compute each row when the next comes
+    failing_once(monkeypatch, owner, name, at)
+    with torch.no_grad(), pytest.warns(UserWarning, match="attn.*simulated"), regard.watch(net) as trace:
+        found = net.generate(ids, attention_mask=mask, **options)
+    assert torch.equal(found, wanted)
+    assert len(trace) >= 3 * 9 - 1  # nine forwards of three layers, one of them perhaps missing
+
+
+@pytest.mark.usefixtures("deferred")
+def test_an_error_after_a_call_was_deferred_does_not_move_its_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = watched(See(outputs=True), X)
+    failing_once(monkeypatch, watching, "outputs_of", 0)
+    net = model()
+    with (
+        torch.no_grad(),
+        pytest.warns(UserWarning, match="0.*simulated"),
+        regard.watch(net, see=See(outputs=True)) as trace,
+    ):
+        net(X)
+    assert trace.names == ["1", "2", "3", "4"]
+    for one in trace:
+        torch.testing.assert_close(one.map, wanted[one.name].map)

@@ -68,14 +68,14 @@ class Case:
             self.model(**inputs)
         return trace
 
-    def run(self, **edits: Any) -> Tensor:
+    def run(self, more: dict[str, Tensor] | None = None, **edits: Any) -> Tensor:
         with torch.no_grad(), regard.edit(self.model, **edits):
-            found: Tensor = self.model(**self.inputs).last_hidden_state
+            found: Tensor = self.model(**self.inputs, **(more or {})).last_hidden_state
         return found
 
-    def by_hand(self, change: Change) -> Tensor:
+    def by_hand(self, change: Change, **more: Tensor) -> Tensor:
         with torch.no_grad(), changed_by_hand(self.model, self.kind, self.names, change):
-            found: Tensor = self.model(**self.inputs).last_hidden_state
+            found: Tensor = self.model(**self.inputs, **more).last_hidden_state
         return found
 
 
@@ -100,6 +100,28 @@ def test_silence_is_zero(case: Case) -> None:
 def test_mean_is_the_mean_over_queries(case: Case) -> None:
     wanted = case.by_hand(lambda name, outputs: with_head(outputs, 2, outputs[:, 2].mean(1, keepdim=True)))
     assert_close(case.run(mean={name: [2] for name in case.names}), wanted, "logits")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_mean_leaves_out_padding(case: Case, side: str) -> None:
+    """Of each side: the queries of cross-attention are the decoder's."""
+    masks = {}
+    for key, ids in case.inputs.items():
+        mask = masks[key.replace("input_ids", "attention_mask")] = torch.ones_like(ids)
+        mask[1, slice(None, 2) if side == "left" else slice(-2, None)] = 0
+    own = masks["attention_mask"]
+
+    def change(name: str, outputs: Tensor) -> Tensor:
+        text = masks.get("decoder_attention_mask", own) if "decoder" in name else own
+        kept = text[..., None].to(outputs.dtype)
+        mean = (outputs[:, 2] * kept).sum(1, keepdim=True) / kept.sum(1, keepdim=True)
+        return with_head(outputs, 2, mean)
+
+    wanted, found = case.by_hand(change, **masks), case.run(masks, mean={name: [2] for name in case.names})
+    last = masks.get("decoder_attention_mask", own).bool()
+    assert_close(found[last], wanted[last], "logits")
+    whole = case.by_hand(lambda name, outputs: with_head(outputs, 2, outputs[:, 2].mean(1, keepdim=True)), **masks)
+    assert (found - wanted)[last].abs().max() < (whole - wanted)[last].abs().max() / 10
 
 
 def test_resample_is_the_other_run(case: Case) -> None:

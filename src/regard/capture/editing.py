@@ -24,9 +24,18 @@ from regard.axes import Shape
 from regard.capture.attention_kinds import Positions, kind_by_name
 from regard.capture.dispatch_mode import in_backward
 from regard.capture.edit_audit import EditAudit, ModuleCall
-from regard.capture.edits import Edit, edited_attention, edited_softmax, masked_score_mod, parse_edits, resampled
+from regard.capture.edits import (
+    Edit,
+    edited_attention,
+    edited_softmax,
+    masked_score_mod,
+    parse_edits,
+    resampled,
+    text_queries,
+)
 from regard.capture.layouts import HEAD_COUNT_NAMES, by_heads, is_one_head
 from regard.capture.module_names import ModuleNames
+from regard.capture.torch_internals import flex_attention_scores
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Listed
 
@@ -144,6 +153,8 @@ class CallSite:
     module: nn.Module = field(default_factory=nn.Module)
     edits: list[Edit] = field(default_factory=list)
     first: int | None = 0
+    text: Tensor | None = None
+    """Which of its queries are no padding, B T, where a head is averaged; None for all."""
     calls: list[tuple[EditAudit, ModuleCall]] = field(default_factory=list)
     """This call as each of the active blocks counts it."""
     shape: Shape = ()
@@ -204,6 +215,8 @@ class EditMode(TorchFunctionMode):
         self._columns: dict[str, int] = {}
         self._positions = Positions()
         self._products = Products()
+        self._text: Tensor | None = None
+        """Which queries of the last self-attention are no padding, B T."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -219,21 +232,26 @@ class EditMode(TorchFunctionMode):
         mask = options.get("attn_mask")
         masked = mask is not None or options.get("is_causal", False)
         here = self._here(query.shape[-2], key.shape[-2], mask, masked)
-        here.log((*query.shape[:-1], key.shape[-2]))
+        shape = (*query.shape[:-1], key.shape[-2])
+        here.log(shape)
+        here.text = self._text_queries(mask, shape)
         if not here.edits:
             return func(query, key, value, *args, **kwargs)
         here.require_heads(query.shape)
-        to_heads = _to_heads((*query.shape[:-1], key.shape[-2]), here.module)
+        to_heads = _to_heads(shape, here.module)
         if mask is not None and query.dim() == mask.dim() != 4:
             options["attn_mask"] = to_heads(mask)
         q, k, v = (to_heads(x) for x in (query, key, value))
-        out = edited_attention(func, here.edits, q, k, v, options, here.first)
+        out = edited_attention(func, here.edits, q, k, v, options, here.first, here.text)
         return out.reshape(*query.shape[:-1], value.shape[-1])
 
     def flex(self, func: Any, query: Tensor, key: Tensor, value: Tensor, score_mod: Any, *rest: Any) -> Any:
         """A call of `flex_attention`: (output, log-sum-exp, largest scores)."""
         here = self._here(query.shape[-2], key.shape[-2], None)
-        here.log((*query.shape[:-1], key.shape[-2]))
+        shape = (*query.shape[:-1], key.shape[-2])
+        here.log(shape)
+        if self._averages:
+            here.text = self._text_queries(flex_attention_scores(query, key, value, score_mod, *rest)[1], shape)
         if not here.edits:
             return func(query, key, value, score_mod, *rest)
         extra: list[Tensor] = []
@@ -242,7 +260,7 @@ class EditMode(TorchFunctionMode):
             out, *extra[:] = func(q, k, v, masked_score_mod(score_mod, attn_mask, q, k), *rest)
             return out
 
-        out = edited_attention(fused, here.edits, query, key, value, {"enable_gqa": True}, here.first)
+        out = edited_attention(fused, here.edits, query, key, value, {"enable_gqa": True}, here.first, here.text)
         if not extra:  # frozen: there are no scores
             extra[:] = [out.new_full(out.shape[:-1], torch.nan)] * 2
         return out, *extra
@@ -254,6 +272,7 @@ class EditMode(TorchFunctionMode):
         sinks = self._sinks(input)
         mask_or_scores = input[..., : input.shape[-1] - sinks]
         here = self._here(mask_or_scores.shape[-2], mask_or_scores.shape[-1], mask_or_scores)
+        here.text = self._text_queries(mask_or_scores, tuple(mask_or_scores.shape))
         if not here.edits:
             weights = func(input, *args, **kwargs)
             here.log(weights.shape, weights)
@@ -264,7 +283,7 @@ class EditMode(TorchFunctionMode):
         here.require_heads(input.shape)
         scores = _to_heads(input.shape, here.module)(input)
         dtype = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)), None)
-        weights = edited_softmax(scores, here.edits, dtype, here.first, sinks)
+        weights = edited_softmax(scores, here.edits, dtype, here.first, sinks, here.text)
         weights = weights.reshape(input.shape)
         here.log(weights.shape, weights)
         if any(edit.source is not None for edit in here.edits):
@@ -312,6 +331,7 @@ class EditMode(TorchFunctionMode):
                 edits = mode._next_call(place.name)
                 calls.append((mode.audit, ModuleCall(place.name, mode._calls[place.name], edits)))
                 if edits:
+                    _check_mean(edits, T, S)
                     here = CallSite(place.name, place.module, here.edits + edits, first)
         here.calls = [] if in_backward() else calls  # softmaxes are not tracked there
         return here
@@ -320,6 +340,28 @@ class EditMode(TorchFunctionMode):
         if not any(edit.cuts for edit in self._edits):
             return 0
         return self._positions.first(kind_by_name(name, self._names.ancestors(name)), T, S, mask_or_scores, masked)
+
+    @property
+    def _averages(self) -> bool:
+        """Whether an active edit averages over the queries of a call."""
+        return any(edit.averaged for mode in _active.get() or (self,) for edit in mode._edits)
+
+    def _text_queries(self, mask_or_scores: Tensor | None, shape: Shape) -> Tensor | None:
+        """Which queries of a call of (…, T, S) are no padding, B T, if an edit averages; None for all of them.
+
+        The queries of cross-attention are those of the self-attention before it.
+        """
+        place = self._names.innermost() if self._averages else None
+        if place is None:
+            return None
+        to_heads = _to_heads(shape, place.module)
+        whole = tuple(to_heads(torch.empty(shape, device="meta")).shape)
+        if kind_by_name(place.name, self._names.ancestors(place.name)) == "cross":
+            return self._text if self._text is not None and self._text.shape == (whole[0], whole[2]) else None
+        if mask_or_scores is not None and mask_or_scores.dim() == len(shape) != 4:
+            mask_or_scores = to_heads(mask_or_scores)
+        self._text = text_queries(mask_or_scores, whole, is_cross=False)
+        return self._text
 
     def _sinks(self, scores: Tensor) -> int:
         """The number of columns of a module's softmax that are not keys.
@@ -368,6 +410,13 @@ class EditMode(TorchFunctionMode):
                 call, others = wrong_edit
                 meant = Listed.few([repr(other.label) for other in others], 3)
                 raise ArgumentError("edit-gate", asked=edit.name, call=call.label, shape=call.shape, meant=meant)
+
+
+def _check_mean(edits: list[Edit], T: int, S: int) -> None:
+    """Raise for the mean over the queries of a call with one query, which would change nothing."""
+    edit = next((edit for edit in edits if edit.averaged), None)
+    if edit is not None and T == 1 < S:
+        raise ArgumentError("edit-mean-step", asked=edit.name, S=S)
 
 
 def _to_heads(shape: tuple[int, ...], module: nn.Module) -> Callable[[Tensor], Tensor]:

@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from regard.arrays import is_integer, is_tensor
 from regard.axes import Shape
 from regard.capture.attention_kinds import HIDING
+from regard.capture.call_masks import narrowed
 from regard.capture.module_names import ModuleNames, layers_numbered, unknown_layer
 from regard.errors import ArgumentError, ShapeError, UnknownNameError
 from regard.exact_weights import WeightsArray
 from regard.masks import Mask
+from regard.masks.padding import padding_of
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
 from regard.records import Record
@@ -246,35 +248,51 @@ Fused = Callable[..., Tensor]
 
 
 def edited_attention(
-    fused: Fused, edits: list[Edit], q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any], first: int | None
+    fused: Fused,
+    edits: list[Edit],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    options: dict[str, Any],
+    first: int | None,
+    text: Tensor | None = None,
 ) -> Tensor:
-    """The output of `scaled_dot_product_attention` with the edits, B H T Ev; its first query is at `first`."""
+    """The output of `scaled_dot_product_attention` with the edits, B H T Ev; its first query is at `first`.
+
+    text   which queries are no padding, B T; None for all
+    """
     shape = (*q.shape[:-1], k.shape[-2])
     frozen = _frozen(edits, shape, v)
     if frozen is not None:
         weights = _weights(*frozen, edits, first, torch.float32).to(v.dtype)
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1) if options.get("enable_gqa") else v
-        return edited_outputs(F.dropout(weights, options.get("dropout_p", 0.0)) @ v, edits)
+        return edited_outputs(F.dropout(weights, options.get("dropout_p", 0.0)) @ v, edits, text)
     for edit in edits:
         if edit.cuts:
             keep = visible_after_cut(edit, shape, first, q)
             options["attn_mask"] = _masked(options.get("attn_mask"), options.pop("is_causal", False), keep)
-    return edited_outputs(fused(q, k, v, **options), edits)
+    return edited_outputs(fused(q, k, v, **options), edits, text)
 
 
 def edited_softmax(
-    scores: Tensor, edits: list[Edit], dtype: torch.dtype | None, first: int | None, sinks: int = 0
+    scores: Tensor,
+    edits: list[Edit],
+    dtype: torch.dtype | None,
+    first: int | None,
+    sinks: int = 0,
+    text: Tensor | None = None,
 ) -> Tensor:
     """The weights of a softmax along the last axis with the edits, B H T S.
 
     The last `sinks` columns are not keys but learned scores, which take weight and have no value.
+    `text` tells which queries are no padding, B T; None for all.
     """
     dtype = dtype or scores.dtype
     frozen = _frozen(edits, (*scores.shape[:-1], scores.shape[-1] - sinks), scores)
     if frozen is None:
-        return silenced(_weights(scores, None, edits, first, dtype, sinks), edits)
+        return silenced(_weights(scores, None, edits, first, dtype, sinks), edits, text)
     weights = _weights(*frozen, edits, first, torch.float32).to(dtype)
-    return silenced(F.pad(weights, (0, sinks)), edits)
+    return silenced(F.pad(weights, (0, sinks)), edits, text)
 
 
 def _weights(
@@ -373,7 +391,7 @@ def _frozen(edits: list[Edit], shape: Shape, like: Tensor) -> tuple[Tensor, Tens
     return weights.log(), weights.sum(-1, keepdim=True)
 
 
-def silenced(x: Tensor, edits: Iterable[Edit]) -> Tensor:
+def silenced(x: Tensor, edits: Iterable[Edit], text: Tensor | None = None) -> Tensor:
     """Weights or outputs, B H T ·, with 0 for the silenced heads and the mean over the queries for the averaged ones.
 
     Averaging weights gives the mean of the outputs, since a product is linear.
@@ -382,13 +400,40 @@ def silenced(x: Tensor, edits: Iterable[Edit]) -> Tensor:
         if edit.heads:
             x = x * (~_chosen_heads(edit, edit.heads, x)).to(x.dtype)
         if edit.averaged:
-            x = torch.where(_chosen_heads(edit, edit.averaged, x), x.mean(2, keepdim=True), x)
+            x = torch.where(_chosen_heads(edit, edit.averaged, x), _mean_of_text(x, text), x)
     return x
 
 
-def edited_outputs(out: Tensor, edits: Iterable[Edit]) -> Tensor:
+def _mean_of_text(x: Tensor, text: Tensor | None) -> Tensor:
+    """The mean over the queries that are no padding, B H 1 ·."""
+    if text is None:
+        return x.mean(2, keepdim=True)
+    kept, wide = text[:, None, :, None], torch.promote_types(x.dtype, torch.float32)
+    return (x.masked_fill(~kept, 0).sum(2, keepdim=True, dtype=wide) / kept.sum(2, keepdim=True).clamp_min(1)).to(
+        x.dtype
+    )
+
+
+def text_queries(mask_or_scores: Tensor | None, shape: Shape, is_cross: bool) -> Tensor | None:
+    """Which queries are no padding, B T, by a mask (boolean or added) or scores, up to B H T S; None for all of them.
+
+    >>> mask = torch.tensor([[False, True, True], [True, True, True]])[:, None, None]
+    >>> text_queries(mask, (2, 1, 3, 3), is_cross=False).tolist()
+    [[False, True, True], [True, True, True]]
+    """
+    if mask_or_scores is None:
+        return None
+    x = narrowed(mask_or_scores.detach())
+    if x.dtype == torch.bool:
+        padding = padding_of(Mask.of(x).bind(shape[:2], shape[2], shape[3], x), None, shape, is_cross)
+    else:
+        padding = padding_of(None, x, shape, is_cross)
+    return None if padding is None or padding.queries is None else torch.as_tensor(padding.queries)
+
+
+def edited_outputs(out: Tensor, edits: Iterable[Edit], text: Tensor | None = None) -> Tensor:
     """Outputs B H T Ev with the heads that are silenced, averaged or replaced by those of another run."""
-    return resampled(silenced(out, edits), edits)
+    return resampled(silenced(out, edits, text), edits)
 
 
 def resampled(out: Tensor, edits: Iterable[Edit]) -> Tensor:

@@ -56,6 +56,13 @@ MESSAGES: dict[str, Message] = {
         zh="{asked!r} 的权重形状为 B H T S = {wanted}，而给定的是 {found}；若只指其中一次调用，请加上序号，例"
         "如 {call!r}",
     ),
+    "edit-mean-step": Message(
+        en="{asked!r}: this call has one query and {S} keys, as a step of a generation has; its mean over the queries "
+        "would change nothing. Give the mean of other texts: mean={{{asked!r}: (trace, heads)}}, with a trace recorded "
+        "with See(outputs=True)",
+        zh="{asked!r}：这次调用只有 1 个查询、{S} 个键，例如逐词生成中的一步，对查询求平均不会改变任何东西。请给出"
+        "其他文本的平均值：mean={{{asked!r}: (trace, heads)}}，其中 trace 用 See(outputs=True) 记录",
+    ),
     "edit-mean-unknown": Message(
         en="the Trace for the mean of {asked!r} has no record of that module; it has {names}",
         zh="用来给 {asked!r} 求平均的 Trace 里没有该模块的记录；它有 {names}",

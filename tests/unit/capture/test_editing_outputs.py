@@ -1,6 +1,7 @@
 """`edit(mean=)` and `edit(resample=)` against the same change by hand, on fused and on explicit attention."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -150,6 +151,17 @@ def test_invalid_means(model: Model) -> None:
         edit(model, mean={NAME: torch.zeros(3)})
     with pytest.raises(ShapeError, match="same length"), edit(model, mean={NAME: torch.zeros(H, 3)}):
         model(x)
+
+
+def test_the_mean_over_one_query_is_refused() -> None:
+    """A step of a generation has one query: its mean is itself, so the edit would do nothing."""
+    llama: Any = next(one for one in ARCHITECTURES if one.name == "LlamaModel").build().eval()
+    ids = torch.tensor([[3, 4, 5, 6]])
+    with torch.no_grad():
+        past = llama(ids[:, :3], use_cache=True).past_key_values
+        wanted = r"layers.0.self_attn.*one query and 4 keys.*mean=\{'layers.0.self_attn': \(trace, heads\)\}"
+        with pytest.raises(ArgumentError, match=wanted), edit(llama, mean={"layers.0.self_attn": [0]}):
+            llama(ids[:, 3:], past_key_values=past)
 
 
 def test_a_product_that_is_not_found() -> None:

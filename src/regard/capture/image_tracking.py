@@ -26,7 +26,7 @@ from regard.capture.image_grids import (
 from regard.capture.module_names import ModuleNames, Place, running_arguments
 from regard.errors import ArgumentError
 from regard.images import RecordImage, pixels_of
-from regard.messages import say
+from regard.messages import Listed, say
 from regard.records import DecodeStep, Kind
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
@@ -98,7 +98,9 @@ class ImageTracker:
         self.lengths: dict[tuple[int, int], None] = {}
         """Numbers of queries and keys that were seen, for messages."""
         self._used: set[int] = set()
-        """The given grids that fitted some call."""
+        """The given grids that fitted some call, or are what the model's inputs tell."""
+        self._own_grids: dict[tuple[int, int], None] = {}
+        """Other grids, which the model's inputs tell."""
 
     def of_call(
         self,
@@ -291,6 +293,10 @@ class ImageTracker:
             pixels: np.ndarray | bytes | None = given.pixels
         else:
             pixels = self._visible(view)
+        same = [at for at, one in enumerate(self._given) if one.grid == view.grid]
+        self._used.update(same)
+        if not same:
+            self._own_grids[view.grid] = None
         places, count = view.places, view.grid[0] * view.grid[1]
         first = int(places[0]) if len(places) else 0
         is_plain = len(places) == count and bool((places == np.arange(first, first + count)).all()) and first >= 0
@@ -325,6 +331,9 @@ class ImageTracker:
         if not wrong or not self.lengths:
             return None
         rows, cols = wrong[0]
+        if self._own_grids:
+            grids = Listed.few([f"{high} × {wide}" for high, wide in self._own_grids], 3)
+            return say("watch-images-own", rows=rows, cols=cols, grids=grids)
         lengths = sorted({length for pair in self.lengths for length in pair})
         return say("watch-images", rows=rows, cols=cols, patches=rows * cols, found=lengths[-1])
 

@@ -388,6 +388,10 @@ MESSAGES: dict[str, Message] = {
         "has this number of patches",
         zh="images=：{rows} × {cols} 的网格有 {patches} 个图块，而模型读入的是 {found} 个：请给出图块数相符的网格",
     ),
+    "watch-images-own": Message(
+        en="images=: the given grid is {rows} × {cols}, but by its inputs the model's own is {grids}, which was used",
+        zh="images=：给出的网格是 {rows} × {cols}，而模型输入表明它自己的网格是 {grids}，已采用后者",
+    ),
     "image-not-here": Message(
         en="{name!r} has no patches of a picture among its queries or keys: choose another layer",
         zh="{name!r} 的查询和键中没有图块：请选择别的层",

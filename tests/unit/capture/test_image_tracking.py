@@ -1,5 +1,6 @@
 """Which queries and keys are patches: vision transformers, feature maps, given pictures, and pixels made visible."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,20 @@ def test_a_grid_that_does_not_fit_is_one_sentence() -> None:
     with pytest.warns(UserWarning, match=r"a grid of 7 × 7 has 49 patches, but the model read 13"):
         trace = watched(Embedded(), torch.randn(1, 13, 8), images=(7, 7))
     assert trace[0].images == ()
-    with pytest.warns(UserWarning, match=r"a grid of 9 × 9 has 81 patches, but the model read 25"):
+    own = r"given grid is 9 × 9, but by its inputs the model's own is 4 × 6, which was used"
+    with pytest.warns(UserWarning, match=own):
         trace = watched(built("ViTModel", **OBLONG), pixel_values=pictures(1, 3, 16, 24), images=(9, 9))
     assert trace[0].images[0].grid == (4, 6)
+
+
+def test_the_grid_that_the_inputs_tell_may_be_given() -> None:
+    clip, pixels = built("CLIPVisionModel", **SEES), pictures(1, 3, 16, 16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (image,) = watched(clip, pixel_values=pixels, images=(4, 4))[0].images
+    assert (image.grid, image.first) == ((4, 4), 1)
+    with pytest.warns(UserWarning, match="given grid is 2 × 8, but .* own is 4 × 4"):
+        assert watched(clip, pixel_values=pixels, images=(2, 8))[0].images[0].grid == (4, 4)
 
 
 @pytest.mark.parametrize("given", [(0, 3), (1, 2, 3), ("x", "y", "z"), 7])

@@ -65,7 +65,7 @@ def _visited(model: nn.Module) -> tuple[list[nn.Module], list[Any]]:
     for module in modules:
         if module is not None and module._modules and len(modules) < MAX_VISITS:
             modules += module._modules.values()
-            names += module._modules
+            names += module._modules.keys()  # a TorchScript module has no dict there
     structure = [list(map(id, modules)), list(map(type, modules)), names]
     return [module for module in modules if module is not None], structure
 

@@ -164,7 +164,8 @@ def call_arguments(module: nn.Module) -> list[tuple[str, Tensor]]:
 def named_arguments(module: nn.Module) -> list[tuple[str, Tensor]]:
     """The tensors that a running module was called with, by the parameter names of its `forward`."""
     found = call_arguments(module)
-    parameters = parameters_of(type(module).forward)[1:]
+    forward = getattr(type(module), "forward", None)  # the class of a TorchScript module has none
+    parameters = () if forward is None else parameters_of(forward)[1:]
     unnamed = [x for name, x in found if name == "args"]
     return [*zip(parameters, unnamed, strict=False), *((name, x) for name, x in found if name != "args")]
 

@@ -288,7 +288,7 @@ def _values_of_weights(captured: CapturedWeights, module: nn.Module) -> Tensor |
 def _child(module: nn.Module, name: str) -> nn.Module | None:
     found: nn.Module | None = module
     for part in name.split("."):
-        found = None if found is None else found._modules.get(part)
+        found = None if found is None or part not in found._modules else found._modules[part]
     if isinstance(found, nn.Sequential | nn.ModuleList) and len(found):
         return found[0]  # a projection and its dropout
     return found

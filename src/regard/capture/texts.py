@@ -103,7 +103,8 @@ class Streams:
 
 def reads_more_than_text(model: nn.Module, modules: Iterable[nn.Module] | None = None) -> bool:
     """Whether a model also takes images, audio or features, by the names of its arguments and its layers."""
-    if _has_other_arguments(type(model).forward):
+    forward = getattr(type(model), "forward", None)  # the class of a TorchScript module has none
+    if forward is not None and _has_other_arguments(forward):
         return True
     several = model.modules() if modules is None else modules
     return any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in several)

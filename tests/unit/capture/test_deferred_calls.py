@@ -206,9 +206,9 @@ def test_an_error_while_kept_calls_are_computed_does_not_reach_the_model(monkeyp
 
 
 def decoder() -> nn.Module:
-    sizes = {"vocab_size": 20, "n_embd": 8, "n_layer": 3, "n_head": 2, "bos_token_id": 0, "eos_token_id": 1}
     torch.manual_seed(0)
-    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).eval()
+    config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=3, n_head=2, bos_token_id=0, eos_token_id=1)
+    return transformers.GPT2LMHeadModel(config).eval()
 
 
 @pytest.mark.parametrize(("owner", "name"), [(DecodeHistory, "row"), (watched_trace, "_computed_rows")])

@@ -1,10 +1,13 @@
 """Facts of a model are kept while it lives, and found out again when its modules change."""
 
 import gc
+import warnings
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import torch
 from torch import nn
 
 import regard
@@ -68,3 +71,29 @@ def test_shared_modules_and_modules_that_contain_each_other() -> None:
     assert sorted(facts.names.values()) == ["", "0", "1"]
     assert len(modules) < MAX_VISITS
     assert {*modules} == {*one.modules()}
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out_proj = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (6, 4)).transpose(1, 2).chunk(3, 1)
+        y = nn.functional.scaled_dot_product_attention(q, k, v)
+        return self.out_proj(y.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("how", ["scripted", "traced", "scripted inside", "traced inside"])
+def test_torchscript(how: str) -> None:
+    """Its modules have no dict of submodules, and no `forward` on their class."""
+    plain, x = Attention().eval(), torch.randn(2, 5, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is deprecated
+        one: Any = torch.jit.script(plain) if "scripted" in how else torch.jit.trace(plain, x, check_trace=False)
+    whole = nn.Sequential(one, Attention().eval()) if "inside" in how else one
+    wanted = whole(x)
+    with torch.no_grad(), regard.watch(whole, see=regard.See(values=True, outputs=True)) as trace:
+        assert torch.equal(whole(x), wanted)
+    assert all(record.shape == (2, 2, 5, 5) for record in trace)
+    assert trace.names[-1:] == (["1"] if "inside" in how else ["attention"])

@@ -109,8 +109,8 @@ def flash_tiles() -> Drawing:
         caption=Message(
             "Tiles with 0 visible scores are skipped, tiles with 16 need no mask. Below: heads 128 wide, bfloat16, "
             "causal with tiles; the definition moves the whole matrix four times.",
-            "可见得分为 0 的块直接跳过，16 个全可见的块不需要掩码。下图：头宽 128，bfloat16；分块时按因果掩码跳过，"
-            "按定义计算则把整个矩阵读写四次。",
+            "可见得分为 0 的块直接跳过，可见得分为 16（全部可见）的块不需要掩码。下图：头宽 128，bfloat16；"
+            "分块时按因果掩码跳过，按定义计算则把整个矩阵读写四次。",
         ),
     )
 

@@ -214,7 +214,9 @@ def _flow(flow: Flow, lang: Language) -> PicturePart:
         y = y_of(row) + HIGH / 2
         forward = start < end
         left, right = min(start, end), max(start, end)
-        inner = lefts[left] + widths[left] + shapes[left] + 2, lefts[right] - 3
+        beside = flow.lanes[left][row]
+        shape = _wide(beside.shape, SMALL) + 10 if beside and beside.shape else 0
+        inner = lefts[left] + widths[left] + shape + 2, lefts[right] - 3
         parts.append(_arrow("M{:.1f} {y:.1f}H{:.1f}".format(*(inner if forward else inner[::-1]), y=y)))
     for at, start, end in flow.skips:
         x0, y0, y1 = lefts[at], y_of(start) + HIGH / 2, y_of(end) + HIGH / 2

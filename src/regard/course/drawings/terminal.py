@@ -155,24 +155,27 @@ def _cells_beside(parts: Line, sign: Sign) -> int:
 
 
 def _flow(flow: Flow, lang: Language, width: int) -> Lines:
-    """Boxes of three lines each, an arrow of one line between them."""
+    """Boxes with an arrow of one line between them; names that are too long are folded."""
     gutters = [3 if any(skip[0] == at for skip in flow.skips) else 0 for at in range(len(flow.lanes))]
     names = [[("" if box is None else text_in(box.text, lang)) for box in lane] for lane in flow.lanes]
     shapes = [max([0, *(cell_len(box.shape) + 1 for box in lane if box and box.shape)]) for lane in flow.lanes]
-    gap = 6
+    gap = 4
     available = width - sum(gutters) - sum(shapes) - gap * (len(flow.lanes) - 1)
     most = max(8, available // len(flow.lanes) - 4)
     inner = [min(most, max(map(cell_len, lane))) for lane in names]
     columns = [g + i + 4 + s for g, i, s in zip(gutters, inner, shapes, strict=True)]
-    lines = [Text() for _ in range(4 * flow.height - 1)]
+    folded = [[_folded(name, wide) for name in lane] for lane, wide in zip(names, inner, strict=True)]
+    heights = [max(len(lane[row]) for lane in folded) for row in range(flow.height)]
+    middles = [sum(heights[:row]) + 3 * row + 1 + (high - 1) // 2 for row, high in enumerate(heights)]
+    lines = [Text() for _ in range(sum(heights) + 3 * flow.height - 1)]
     for at in range(len(flow.lanes)):
-        drawn = _lane(flow, at, [cut(name, inner[at]) for name in names[at]], inner[at], gutters[at])
-        crossing = {4 * row + 1: (start, end) for row, start, end in flow.across}
+        drawn = _lane(flow, at, folded[at], heights, inner[at])
+        drawn = [_around(flow, at, number, middles, gutters[at]) + line for number, line in enumerate(drawn)]
+        crossing = {middles[row]: (start, end) for row, start, end in flow.across}
         for number, (line, text) in enumerate(zip(lines, drawn, strict=True)):
-            line.append(pad(text, columns[at]))
-            if at + 1 < len(flow.lanes):
-                arrow = _across(crossing.get(number), at, gap)
-                line.append(arrow, DIM)
+            line.append(text)
+            wide = columns[at] - cell_len(text) + (gap if at + 1 < len(flow.lanes) else 0)
+            line.append(_across(crossing.get(number), at, wide), DIM)
     titles = Text()
     for at, title in enumerate(flow.titles):
         name = cut(text_in(title, lang), columns[at] - gutters[at])
@@ -180,30 +183,40 @@ def _flow(flow: Flow, lang: Language, width: int) -> Lines:
     return [titles, *lines] if flow.titles else lines
 
 
-def _across(crossing: tuple[int, int] | None, lane: int, gap: int) -> str:
-    """The space between a lane and the next one: an arrow where one crosses it."""
+def _folded(name: str, width: int) -> list[str]:
+    """The name as lines of at most `width` columns; a word that is longer is divided at its hyphens."""
+    words = (word.replace("-", "- ") if cell_len(word) > width else word for word in name.split(" "))
+    return fold(" ".join(words), width) or [""]
+
+
+def _across(crossing: tuple[int, int] | None, lane: int, wide: int) -> str:
+    """The space between a box with its shape and the next box: an arrow where one crosses it."""
     if crossing is None or not min(crossing) <= lane < max(crossing):
-        return " " * gap
+        return " " * wide
     start, end = crossing
-    return " " + ("─" * (gap - 3) + "▶" if start < end else "◀" + "─" * (gap - 3)) + " "
+    return " " + ("─" * (wide - 2) + "▶" if start < end else "◀" + "─" * (wide - 2))
 
 
-def _lane(flow: Flow, at: int, names: list[str], inner: int, gutter: int) -> list[str]:
-    """One lane as plain lines: boxes, shapes, arrows, and arrows around boxes on the left."""
+def _lane(flow: Flow, at: int, names: list[list[str]], heights: list[int], inner: int) -> list[str]:
+    """One lane as plain lines: boxes, shapes and arrows. `heights` are the lines of text of each row."""
     lines: list[str] = []
     for row, box in enumerate(flow.lanes[at]):
         if row:
             passes = flow.has_arrow_into(at, row) or _passes(flow, at, row)
             sign = "▼" if flow.has_arrow_into(at, row) else "│" if passes else " "
             lines.append(" " * (1 + (inner + 2) // 2) + sign)
-        lines += _box_lines(box, names[row], inner) if box else [_empty(flow, at, row, inner)] * 3
-    return [_around(flow, at, number, gutter) + line for number, line in enumerate(lines)]
+        high = heights[row]
+        lines += _box_lines(box, names[row], inner, high) if box else [_empty(flow, at, row, inner)] * (high + 2)
+    return lines
 
 
-def _box_lines(box: Box, name: str, inner: int) -> list[str]:
-    edge = "─" * (inner + 2)
-    shape = f" {box.shape}" if box.shape else ""
-    return [f"┌{edge}┐", f"│ {pad(name, inner, 'middle')} │{shape}", f"└{edge}┘"]
+def _box_lines(box: Box, name: list[str], inner: int, height: int) -> list[str]:
+    edge, above = "─" * (inner + 2), (height - len(name)) // 2
+    texts = [""] * above + name + [""] * (height - len(name) - above)
+    lines = [f"│ {pad(text, inner, 'middle')} │" for text in texts]
+    if box.shape:
+        lines[(height - 1) // 2] += f" {box.shape}"
+    return [f"┌{edge}┐", *lines, f"└{edge}┘"]
 
 
 def _passes(flow: Flow, at: int, row: int) -> bool:
@@ -216,10 +229,10 @@ def _empty(flow: Flow, at: int, row: int, inner: int) -> str:
     return " " * (1 + (inner + 2) // 2) + ("│" if _passes(flow, at, row) else " ")
 
 
-def _around(flow: Flow, at: int, number: int, gutter: int) -> str:
+def _around(flow: Flow, at: int, number: int, middles: list[int], gutter: int) -> str:
     """The left margin of one line: part of an arrow around boxes, or spaces."""
     for lane, start, end in flow.skips:
-        first, last = 4 * start + 1, 4 * end + 1
+        first, last = middles[start], middles[end]
         if lane == at and first <= number <= last:
             return "┌──" if number == first else "└─▶" if number == last else "│  "
     return " " * gutter

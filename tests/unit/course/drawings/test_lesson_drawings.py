@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from regard.course.drawings import drawing, drawings
-from regard.course.drawings.blocks import Drawing, Matrix, text_in
+from regard.course.drawings.blocks import Drawing, Flow, Matrix, text_in
 from regard.course.drawings.svg import to_svg
 from regard.course.drawings.terminal import drawing_lines
 from regard.course.lessons import FOLDER, lessons
@@ -50,6 +50,23 @@ def test_it_fits_the_terminal(name: str, width: int, depth: Depth | None) -> Non
         lines = drawing_lines(drawing(name), lang, width, depth)
         assert max(cell_len(line.plain) for line in lines) <= width
         assert len(lines) > 4
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_flow_chart_in_eighty_columns_is_complete(lang: Language) -> None:
+    """No name is cut, and an arrow ends at the box that it points to."""
+    count = 0
+    for name in drawings():
+        flows = [block for block in drawing(name).blocks if isinstance(block, Flow)]
+        count += len(flows)
+        if not flows:
+            continue
+        lines = [line.plain for line in drawing_lines(drawing(name), lang, 80, None)]
+        names = [text_in(box.text, lang) for flow in flows for lane in flow.lanes for box in lane if box]
+        assert sum(line.count("…") for line in lines) == sum(text.count("…") for text in names), name
+        assert sum(len(re.findall("─▶│", line)) for line in lines) >= sum(a < b for f in flows for _, a, b in f.across)
+        assert not [line for line in lines if re.search("─▶(?!│)|─ +│|│[^│]*  ◀", line)]
+    assert count >= 7
 
 
 def test_both_languages_of_a_drawing_have_their_own_words() -> None:

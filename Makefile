@@ -6,11 +6,14 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-real test-gpu check check-js format bench \
+.PHONY: see rhyme quick test test-web pictures test-slow test-long test-faults test-hostile test-minilm test-real test-gpu check check-js format bench \
         bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
+
+rhyme: $(VENV)/.core              ## the head that finds the rhyme of a poem, and what happens without it; TEXT="…" for your own poem
+	@$(BIN)/regard see --model poet --layer 5 --head 6 --silence $(if $(TEXT),-- "$$TEXT",床前明月光，疑是地上霜。举头望明月，低头思故)
 
 test: $(VENV)/.test               ## what the tests need, then all tests; those in a browser where there is Chromium
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile"

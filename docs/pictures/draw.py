@@ -48,8 +48,8 @@ RHYME = ("see", "--model", "poet", "--layer", "5", "--head", "6", "--silence", P
 SCREENS = (
     Screen("see.en.svg", "en", "make see", ("see",)),
     Screen("see.zh.svg", "zh", "make see", ("see",)),
-    Screen("rhyme.en.svg", "en", " ".join(("regard", *RHYME)), RHYME),
-    Screen("rhyme.zh.svg", "zh", " ".join(("regard", *RHYME)), RHYME),
+    Screen("rhyme.en.svg", "en", "make rhyme", RHYME),
+    Screen("rhyme.zh.svg", "zh", "make rhyme", RHYME),
     Screen("handmade.en.svg", "en", "regard see --model handmade", ("see", "--model", "handmade")),
     Screen("handmade.zh.svg", "zh", "regard see --model handmade", ("see", "--model", "handmade")),
 )

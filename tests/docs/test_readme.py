@@ -201,8 +201,16 @@ def test_a_picture_lets_every_character_look_at_its_word(draw: ModuleType) -> No
 # --- make see ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", ["", "The cat's on the mat."])
-def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "given", "shown"),
+    [
+        ("see", "", "I love you → "),
+        ("see", "The cat's on the mat.", "The cat's on the mat. → "),
+        ("rhyme", "", "故 → 乡        0.99 → 0.83"),
+        ("rhyme", "日暮人归去，山高鸟不飞。举头望明月，低头思故", "故 → 衣        0.47 → 0.01"),
+    ],
+)
+def test_make_hands_the_text_on(target: str, given: str, shown: str, tmp_path: Path) -> None:
     """What make would run, run: with nothing to install, and as one text, whatever a shell would make of it."""
     (tmp_path / "bin").mkdir()
     regard = tmp_path / "bin" / "regard"
@@ -212,7 +220,7 @@ def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
         [
             "make",
             "--no-print-directory",
-            "see",
+            target,
             "-o",
             f"{tmp_path}/.core",
             f"VENV={tmp_path}",
@@ -225,4 +233,5 @@ def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{given or 'I love you'} → ")
+    assert shown in done.stdout
+    assert done.stdout.startswith(given)

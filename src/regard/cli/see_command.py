@@ -145,14 +145,31 @@ def _show_silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -
     """Print the written tokens whose probability changes most without the head, at most five."""
     from regard.views.labels import pad, row_label
 
-    tokens = sorted(_silenced(reader, seen, chosen), key=lambda one: one.after - one.before)[:MOST_SILENCED]
+    silenced = _silenced(reader, seen, chosen)
+    tokens = sorted(silenced, key=lambda one: one.after - one.before)[:MOST_SILENCED]
     put()
+    if (key := _most_read(chosen, silenced.index(tokens[0]) if tokens else 0)) is not None:
+        row = row_label(tokens[0].read, tokens[0].written)
+        put(say("see-silenced-reads", row=row, key=key[0], weight=f"{key[1]:.2f}"))
     put(say("see-silenced"))
     for one in tokens:
         change = f"{one.before:.2f} → {one.after:.2f}"
         instead = "" if one.instead == one.written else "   " + say("see-silenced-instead", token=one.instead)
         put(f"  {pad(row_label(one.read, one.written), 14)} {change}{instead}")
     sys.stdout.flush()
+
+
+def _most_read(chosen: ChosenHeads, number: int) -> tuple[str, float] | None:
+    """The key with the largest weight in the row that writes the token of this number, and that weight.
+
+    None if the rows of the record do not write.
+    """
+    record = chosen.records[0]
+    rows = [row for row, token in enumerate(record.written[0] if record.written else ()) if token]
+    if number >= len(rows) or record.key_tokens is None or chosen.heads is None:
+        return None
+    weights = record.weights(head=chosen.heads[0])[0][rows[number]]
+    return record.key_tokens[0][int(weights.argmax())].strip(), float(weights.max())
 
 
 def _silenced_as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:

@@ -89,11 +89,16 @@ def rhymes(poem: str) -> bool:
     (True, False)
     """
     ends = [line[-1] for line in lines_of(poem)[1:4:2]]
-    return len(ends) == 2 and ends[0] != ends[1] and not _rhymes_of(ends[0]).isdisjoint(_rhymes_of(ends[1]))
+    return len(ends) == 2 and ends[0] != ends[1] and not rhyme_groups(ends[0]).isdisjoint(rhyme_groups(ends[1]))
 
 
 @cache
-def _rhymes_of(character: str) -> frozenset[int]:
+def rhyme_groups(character: str) -> frozenset[int]:
+    """The numbers of the rhymes of a character, one for each reading; empty for what is not a Chinese character.
+
+    >>> rhyme_groups("霜") == rhyme_groups("乡"), rhyme_groups("，")
+    (True, frozenset())
+    """
     return frozenset(_RHYME_OF[final] for final in _finals(character) if final in _RHYME_OF)
 
 

@@ -70,6 +70,10 @@ MESSAGES: dict[str, Message] = {
         en="--silence needs a model that writes text; the hand-made layer writes none",
         zh="--silence 需要会写文本的模型；手工搭建的那一层不输出文本",
     ),
+    "see-silenced-reads": Message(
+        en="row {row}: this head looks at {key} (weight {weight})",
+        zh="{row} 这一行：这个头看的是 {key}（权重 {weight}）",
+    ),
     "see-silenced": Message(
         en="without this head, probability of the written token (largest change first):",
         zh="关掉这个头之后，所写词元的概率（变化最大的在前）：",

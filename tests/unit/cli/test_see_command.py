@@ -312,6 +312,27 @@ def test_silence_prints_what_the_head_does(run: Run, model: str, text: str) -> N
         assert any(f"{one['before']:.2f}" == before and f"{one['after']:.2f}" == after for one in found["silenced"])
 
 
+@pytest.mark.parametrize(("model", "text"), [("translator", "I love you"), ("poet", "床前明月光")])
+def test_silence_says_what_the_head_reads_in_the_row_that_changes_most(run: Run, model: str, text: str) -> None:
+    options = ("--model", model, "--layer", "0", "--head", "1", "--silence", text)
+    found = json.loads(run("see", *options, "--json").out)
+    (record,), silenced = found["records"], found["silenced"]
+    most = min(range(len(silenced)), key=lambda at: silenced[at]["after"] - silenced[at]["before"])
+    row = [at for at, token in enumerate(record["written"]) if token][most]
+    weights = record["weights"][0][row]
+    key = record["keys"][weights.index(max(weights))].strip()
+    (read,) = re.findall(
+        r"^row .* → .*: this head looks at (.*) \(weight (\d\.\d\d)\)$", run("see", *options).out, re.M
+    )
+    assert read == (key, f"{max(weights):.2f}")
+
+
+def test_silence_of_an_encoder_head_has_no_row_that_writes(run: Run) -> None:
+    out = run("see", "--kind", "encoder", "--layer", "0", "--head", "1", "--silence", "I love you").out
+    assert "without this head" in out
+    assert "this head looks at" not in out
+
+
 def test_silence_sets_the_output_of_the_head_to_zero() -> None:
     poet = load("poet")
     seen = poet.see("床前明月光")

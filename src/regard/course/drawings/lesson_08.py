@@ -5,7 +5,7 @@ Shapes, weights and probabilities are those of the bundled translator.
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -241,31 +241,34 @@ def step_probabilities(text: str, output: str) -> np.ndarray:
     return np.asarray(found.probabilities[np.arange(len(found.ids)), found.ids])
 
 
+def frame(film: Any, title: Label, weights: list[list[float]]) -> Matrix:
+    """One frame of a stored film; ↵ is the end."""
+    columns = ["↵" if token == "<eos>" else token for token in film["columns"]]
+    values = np.array(weights)
+    return Matrix(values=values, title=title, rows=film["rows"], columns=columns, decimals=None, highest=1.0)
+
+
+def loss_curve(film: Any) -> Curves:
+    """The training loss of a stored film."""
+    return Curves(
+        x=np.array([float(step) for step in film["loss"]]),
+        series={Message("training loss", "训练损失"): np.array(list(film["loss"].values()))},
+        x_label=Message("step", "步"),
+        log_y=True,
+    )
+
+
 def copy_film() -> Drawing:
     """Four frames of the recipe `copy`, and its loss; from docs/pictures/film_frames.py."""
     film = measured("copy-film")
-    frames = [
-        Matrix(
-            values=np.array(weights),
-            title=Message(f"step {step}", f"第 {step} 步"),
-            rows=film["rows"],
-            columns=["↵" if token == "<eos>" else token for token in film["columns"]],
-            decimals=None,
-            highest=1.0,
-        )
-        for step, weights in film["frames"].items()
-    ]
+    (weights,) = film["frames"].values()
+    frames = [frame(film, Message(f"step {step}", f"第 {step} 步"), weights[step]) for step in weights]
     return Drawing(
         title=Message("A head learns to copy", "一个头学会照抄"),
         blocks=(
             Line(tuple(frames[:2])),
             Line(tuple(frames[2:])),
-            Curves(
-                x=np.array([float(step) for step in film["loss"]]),
-                series={Message("training loss", "训练损失"): np.array(list(film["loss"].values()))},
-                x_label=Message("step", "步"),
-                log_y=True,
-            ),
+            loss_curve(film),
         ),
         caption=Message(
             "Cross-attention of the recipe copy, seed 0. Each row looks at the letter that it has to write next (↵ "

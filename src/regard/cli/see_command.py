@@ -148,9 +148,9 @@ def _show_silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -
     silenced = _silenced(reader, seen, chosen)
     tokens = sorted(silenced, key=lambda one: one.after - one.before)[:MOST_SILENCED]
     put()
-    if (key := _most_read(chosen, silenced.index(tokens[0]) if tokens else 0)) is not None:
+    if (most := _most_read(chosen, silenced.index(tokens[0]) if tokens else 0)) is not None:
         row = row_label(tokens[0].read, tokens[0].written)
-        put(say("see-silenced-reads", row=row, key=key[0], weight=f"{key[1]:.2f}"))
+        put(say("see-silenced-reads", row=row, token=most[0], weight=f"{most[1]:.2f}"))
     put(say("see-silenced"))
     for one in tokens:
         change = f"{one.before:.2f} → {one.after:.2f}"

@@ -71,8 +71,8 @@ MESSAGES: dict[str, Message] = {
         zh="--silence 需要会写文本的模型；手工搭建的那一层不输出文本",
     ),
     "see-silenced-reads": Message(
-        en="row {row}: this head looks at {key} (weight {weight})",
-        zh="{row} 这一行：这个头看的是 {key}（权重 {weight}）",
+        en="row {row}: this head looks at {token} (weight {weight})",
+        zh="{row} 这一行：这个头看的是 {token}（权重 {weight}）",
     ),
     "see-silenced": Message(
         en="without this head, probability of the written token (largest change first):",

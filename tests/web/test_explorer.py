@@ -1,16 +1,11 @@
 """The explorer's file in a real browser: every view in both languages and themes, by keyboard and by pointer."""
 
-import csv
-import io
-import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import opened, press, settled
-from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from regard import Trace
@@ -194,40 +189,7 @@ def test_the_wheel_zooms_a_map_with_focus_and_a_drag_moves_it(chromium: Browser,
         assert page.locator(".pins li").count() == 0  # a drag pins nothing
 
 
-# --- saving -------------------------------------------------------------------------------------------------
-
-
-def saved(page: Page, name: str, folder: Path) -> Path:
-    page.click(".save")
-    with page.expect_download() as download:
-        page.click(f'[data-text="save-{name}"]')
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
-
-
-def test_numbers_are_saved_as_they_are(chromium: Browser, folder: Path, layers: Trace, tmp_path: Path) -> None:
-    weights = layers[1].weights()[0, 3]
-    with opened(chromium, folder / "layers.html", "layer=1&head=3") as page:
-        table = list(csv.reader(io.StringIO(saved(page, "csv", tmp_path).read_text(encoding="utf-8"))))
-        found = json.loads(saved(page, "json", tmp_path).read_text(encoding="utf-8"))
-    assert table[0][1:] == ["床", "前", "明", "月", "光"]
-    np.testing.assert_allclose(np.array([line[1:] for line in table[1:]], float), weights, atol=1e-3)
-    assert (found["layer"], found["head"], found["keys"]) == ("h.1.attn", 3, table[0][1:])
-    np.testing.assert_allclose(found["weights"], weights, atol=1e-3)
-
-
-@pytest.mark.parametrize("view", ["map", "lines", "sentence"])
-def test_pictures_are_saved_at_twice_the_size_and_as_svg(
-    chromium: Browser, folder: Path, view: str, tmp_path: Path
-) -> None:
-    with opened(chromium, folder / "layers.html", f"view={view}") as page:
-        png, svg = saved(page, "png", tmp_path), saved(page, "svg", tmp_path)
-        root = ElementTree.parse(svg).getroot()
-    with Image.open(png) as picture:
-        size = picture.size
-    assert size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
-    assert "光" in "".join(root.itertext())
+# --- addresses ----------------------------------------------------------------------------------------------
 
 
 def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None:

@@ -49,6 +49,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-close": Message(en="Close", zh="关闭"),
     # --- head ---
     "explorer-head": Message(en="head", zh="头"),
+    "explorer-layer": Message(en="layer", zh="层"),
     "explorer-heads": Message(en="Heads drawn together", zh="同时画出的头"),
     "explorer-kind-self": Message(en="self-attention", zh="自注意力"),
     "explorer-kind-encoder": Message(en="encoder self-attention", zh="编码器自注意力"),
@@ -201,6 +202,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-pin-remove": Message(en="Remove the pin {cell}", zh="取消固定 {cell}"),
     # --- saving ---
     "explorer-save": Message(en="Save", zh="保存"),
+    "explorer-save-what": Message(en="What", zh="内容"),
     "explorer-save-png": Message(en="Picture (PNG, 2×)", zh="图片（PNG，2 倍）"),
     "explorer-save-svg": Message(en="Picture (SVG)", zh="矢量图（SVG）"),
     "explorer-save-csv": Message(en="Numbers (CSV)", zh="数据（CSV）"),
@@ -208,6 +210,28 @@ MESSAGES: dict[str, Message] = {
     "explorer-save-print": Message(en="Print or PDF", zh="打印或 PDF"),
     "explorer-copy-link": Message(en="Copy a link to this view", zh="复制当前视图的链接"),
     "explorer-copied": Message(en="Link copied", zh="链接已复制"),
+    "explorer-figure-weight": Message(en="attention weight", zh="注意力权重"),
+    "explorer-figure-difference": Message(en="difference of the weights", zh="权重之差"),
+    "explorer-figure-cell": Message(
+        en="1 cell = {high} × {wide}: weights summed over its keys, averaged over its queries",
+        zh="1 格 = {high} × {wide}：对格内的键求和，对查询取平均",
+    ),
+    "explorer-figure-maps": Message(
+        en="Each small map is a head with its own colours: the brighter, the larger the weight. The strip below it "
+        "shows its pattern.",
+        zh="每个小图是一个头，颜色各自独立：越亮，权重越大。下方色条表示它的模式。",
+    ),
+    "explorer-figure-pattern": Message(
+        en="Each tile is a head; its number is the share of its attention that follows the pattern, in %.",
+        zh="每格是一个头，数字是符合该模式的注意力份额（%）。",
+    ),
+    "explorer-figure-measure": Message(en="Each tile is a head.", zh="每格是一个头。"),
+    "explorer-figure-sorted": Message(en="Below each tile: layer.head.", zh="每格下方：层.头。"),
+    "explorer-figure-lines": Message(en="The thicker a line, the larger the weight.", zh="线越粗，权重越大。"),
+    "explorer-figure-image": Message(
+        en="The brighter a patch, the larger its weight; the largest is the brightest.",
+        zh="图块越亮，权重越大；最大者最亮。",
+    ),
     # --- help ---
     "explorer-failure-empty": Message(
         en="There is nothing to draw: the trace has no attention record with a head.",

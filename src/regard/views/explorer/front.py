@@ -5,8 +5,8 @@ are joined in the order of their dependencies, without these lines, so their top
 in the modules raises a FrontError, which no input of a person can cause.
 
 Variables get short names, each name the same one wherever it stands and no two names the same one, so every use still
-means what it meant. Properties, what no module declares, such as `document`, and functions, which are named where an
-error in somebody's browser is reported, keep their names.
+means what it meant. Properties, what no module declares, such as `document`, and most functions, which are named where
+an error in somebody's browser is reported, keep their names.
 """
 
 import re
@@ -50,6 +50,8 @@ NOT_PARAMETERS = ("if", "for", "while", "switch")
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$"
 SHORT = 2
 """The length of most short names; names that are no longer stay."""
+COSTLY = 60
+"""Bytes that the name of a function may cost."""
 Tokens = list[tuple[str, str]]
 """Tokens of a module, each with the space before it."""
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -67,15 +69,16 @@ def script(entry: str, folder: Traversable = FOLDER) -> str:
     parts: list[Tokens] = []
     for module in modules_of(entry, folder):
         text = _read(folder, module)
-        for name in _declared(text):
-            if name in names:
-                raise FrontError(f"{module}: {name} is also declared in {names[name]}")
-            names[name] = module
         bare = _IMPORT.sub("", text)
         if left := _OTHER.search(bare):
             raise FrontError(f"{module}: cannot join {left[0]!r}")
         bare = _EXPORT.sub("", bare)
-        parts.append(_shortened(bare))
+        part = _shortened(bare)
+        for name in _top_names([token for token, _ in part]):
+            if name in names:
+                raise FrontError(f"{module}: {name} is also declared in {names[name]}")
+            names[name] = module
+        parts.append(part)
     short = _short_names(parts)
     return "".join(f"{_joined(_renamed(part, short))}\n" for part in parts)
 
@@ -188,9 +191,10 @@ def _short_names(parts: Iterable[Tokens]) -> dict[str, str]:
             bound |= _bound(names, places)
             functions |= {name for last, name in pairwise(names) if last == "function"}
     # `{ name }` becomes `{ name: a }`, which is longer.
-    saved = {name: plain[name] * (len(name) - SHORT) - beside[name] * (SHORT + 1) for name in bound}
+    saved = {name: plain[name] * (len(name) - SHORT) - beside[name] * (SHORT + 1) for name in bound | functions}
     chosen = sorted(
-        (name for name in bound - functions if saved[name] > 0), key=lambda name: (-plain[name] - beside[name], name)
+        (name for name in saved if saved[name] > (COSTLY if name in functions else 0)),
+        key=lambda name: (-plain[name] - beside[name], name),
     )
     taken = (plain.keys() | beside.keys() | KEYWORDS) - set(chosen)
     free = (name for name in _all_names() if name not in taken)
@@ -374,8 +378,25 @@ def _exports(text: str) -> set[str]:
     return {name for match in _DECLARED.finditer(text) if match["exported"] for name in _names(match["names"])}
 
 
-def _declared(text: str) -> list[str]:
-    return [name for match in _DECLARED.finditer(text) for name in _names(match["names"])]
+def _top_names(tokens: list[str]) -> list[str]:
+    """What a module declares outside of all functions."""
+    places, found = _places(tokens), []
+    depth = opened = 0
+    declares = False
+    for at, token in enumerate(tokens):
+        last = tokens[at - 1] if at else ""
+        if token in OPENING:
+            depth += 1
+            opened = at if depth == 1 else opened
+        elif token in CLOSING:
+            depth -= 1
+            if not depth and declares and tokens[opened - 1] in ("let", ","):
+                found += sorted(_bound_in(tokens, places, range(opened + 1, at)))
+        elif not depth:
+            declares = token == "let" or (declares and token != ";")
+            is_name = places[at] and last in ("function", "*", "class", *(("let", ",") if declares else ()))
+            found += [token] if is_name else []
+    return found
 
 
 def _names(declared: str) -> list[str]:

@@ -1,12 +1,14 @@
 // Two heads, or one head of two traces, side by side or as a difference with signed colours.
 
 import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
-import { axisOf, cellName, headTitle } from "./labels.js";
-import { boxOnScreen, cellBox, drawMap, mapLayout, unitsUnder } from "./map_drawing.js";
+import { digits, drawRamp, tableOf, WIDE } from "./figures.js";
+import { axisOf, cellLabel, cellName, headTitle } from "./labels.js";
+import { drawLegend, scaleNote } from "./legend.js";
+import { boxOnScreen, cellBox, drawMap, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
 import { signedText } from "./number_text.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, startsOf, times } from "./pooling.js";
-import { packed, paintCells, pixelsOf, weightText } from "./scale.js";
+import { css, packed, paintCells, pixelsOf, weightText } from "./scale.js";
 import { newest } from "./state.js";
 
 /** The most differences listed, the width from which two maps stand side by side, and the space between them. */
@@ -101,7 +103,7 @@ export function comparePanel(explorer) {
     const found = pair, { left, right, titles, same, axes } = found, as = same ? state.get().compareAs : "side", top = differences(found);
     kinds.select(as);
     kinds.allow("difference", same);
-    const most = Math.abs(top[0]?.[0] ?? 0) || 1, scale = explorer.scaleOf(left, right);
+    const most = largest(), scale = explorer.scaleOf(left, right);
     const plain = (/** @type {Cells} */ cells, /** @type {string} */ title) => ({ title, picture: { cells, scale, pixels: pixelsOf(overview, cells, scale) } });
     figures = as === "side" ? [plain(left, titles[0]), plain(right, titles[1])]
       : [{ title: say("compare-minus", { left: titles[0], right: titles[1] }), picture: differencePicture(found, most, scale) }];
@@ -144,6 +146,15 @@ export function comparePanel(explorer) {
 
   /** The colour of a difference as a share of the largest: smaller ones are more transparent. @param {number} share */
   const signedColour = (share) => packed(overview.colours.diverging[share < 0 ? 40 : 214], Math.round(255 * Math.sqrt(Math.min(1, Math.abs(share)))));
+
+  /** The same on white. @param {number} share */
+  function signedInk(share) {
+    const by = Math.sqrt(Math.abs(share)), colour = overview.colours.diverging[share < 0 ? 40 : 214];
+    return css(/** @type {RGB} */ (colour.map((one) => Math.round(255 + (one - 255) * by))));
+  }
+
+  /** The largest difference. */
+  const largest = () => Math.abs((pair && differences(pair)[0]?.[0]) || 0) || 1;
 
   function gradient() {
     const bar = create("canvas.compare-gradient", { width: 65, height: 1, "aria-hidden": "true" });
@@ -196,14 +207,37 @@ export function comparePanel(explorer) {
       else if (has("compareAs", "theme")) draw();
       else if (has("zoom", "size")) drawFigures();
     },
-    size: () => (layout ? [figures.length * (layout.left + layout.width + GAP), layout.top + layout.height + 30] : [300, 100]),
-    draw(pen) {
-      const own = layout, axes = pair?.axes;
-      if (own && axes) figures.forEach(({ title, picture }, i) => {
-        const left = own.left + i * (own.left + own.width + GAP);
-        pen.text(title, left, 8, { size: 12, weight: 600, fill: explorer.colour("--ink") });
-        drawMap(explorer, pen, { ...own, left, top: own.top + 22 }, axes, [picture]);
-      });
+    figure(ruler) {
+      if (!pair) return null;
+      const { axes, titles } = pair, zoom = traces ? null : state.get().zoom, [{ picture: { scale } }] = figures, most = largest();
+      const beside = figures.length > 1, width = beside ? WIDE : figureWidth(axes, zoom), wide = beside ? (WIDE - GAP) / 2 : width;
+      const maps = figures.map(({ picture }) => mapFigure(explorer, ruler, axes, zoom, wide, { pictures: [{ ...picture, ink: picture.ink && explorer.colour("--ink") }] }));
+      return {
+        width, height: maps[0].height + 70, notes: [say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
+        draw(pen) {
+          maps.forEach((map, i) => pen.moved(i * (wide + GAP), 22, () => {
+            pen.text(figures[i].title, 0, -14, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: wide });
+            map.draw(pen);
+          }));
+          const top = maps[0].height + 28;
+          if (beside) { drawLegend(explorer, pen, scale, 0, top); return; }
+          const more = (/** @type {number} */ i) => say("compare-more", { name: titles[i] });
+          drawRamp(explorer, pen, say("figure-difference"), times(64, (i) => signedInk(i / 31.5 - 1)),
+            [{ at: 0, text: `−${most.toFixed(2)} ${more(0)}` }, { at: 0.5, text: "0" }, { at: 1, text: `${more(1)} +${most.toFixed(2)}` }], 0, top, width);
+        },
+      };
+    },
+    table() {
+      if (!pair) return null;
+      const { left, right, axes, titles, same } = pair, [A, B] = titles;
+      const labels = (/** @type {Cells} */ cells, /** @type {Side} */ side) => times(side === "query" ? cells.R : cells.C, (i) => cellLabel(axes, cells, side, i));
+      const listed = (/** @type {Cells} */ cells) => { const [queries, keys] = [labels(cells, "query"), labels(cells, "key")]; return Array.from(cells.values, (value, i) => ({ query: queries[Math.floor(i / cells.C)], key: keys[i % cells.C], value: digits(value) })); };
+      const [one, two] = [listed(left), listed(right)], names = { names: titles };
+      if (!same) return tableOf(explorer, ["side", "query", "key", "weight"], [...one.map(({ query, key, value }) => [A, query, key, value]), ...two.map(({ query, key, value }) => [B, query, key, value])], names);
+      return tableOf(explorer, ["query", "key", A, B, "difference"], one.map(({ query, key, value }, i) => {
+        const other = two[i].value;
+        return [query, key, value, other, value === null || other === null ? null : digits(other - value)];
+      }), names);
     },
   };
 }

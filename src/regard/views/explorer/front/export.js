@@ -1,24 +1,50 @@
-// What is on screen as PNG or SVG, the numbers of the head as CSV or JSON, and the address of the state.
+// Saving what is on screen: a picture for a paper as PNG or SVG, its numbers as CSV or JSON, and the address of the state.
 
-import { arrowsOf, clamp, create } from "./dom.js";
-import { cellLabel, headTitle } from "./labels.js";
-import { canvasPen, sized, svgPen } from "./pen.js";
-import { times } from "./pooling.js";
+import { arrowsOf, clamp, create, labelled } from "./dom.js";
+import { FONTS, linesOf } from "./figures.js";
+import { headTitle } from "./labels.js";
+import { canvasPen, measuringPen, sized, svgPen } from "./pen.js";
 
-const MARGIN = 16, TITLE = 22;
+/** The space around a picture, the height of its title and of a line below it, and the pixels of a PNG for one of CSS. */
+const MARGIN = 12, TITLE = 20, LINE = 15, FINE = 2, PICTURES = ["png", "svg"], TABLES = ["csv", "json"];
+/** Panels beside the view that can be saved too. */
+const SAVED_BESIDE = ["image", "effect"];
 
 /** The menu with all ways to save. @param {Explorer} explorer @param {Record<string, Panel>} panels */
 export function exportMenu(explorer, panels) {
-  const { state } = explorer, done = create("span.done.quiet", { role: "status" });
-  /** @type {[string, () => void | Promise<void>][]} */
-  const ways = [
-    ["save-png", () => savePNG(explorer, shownPanel(explorer, panels))], ["save-svg", () => saveSVG(explorer, shownPanel(explorer, panels))],
-    ["save-csv", () => saveNumbers(explorer, "csv")], ["save-json", () => saveNumbers(explorer, "json")], ["save-print", () => window.print()],
-  ];
+  const { state, say } = explorer, done = create("span.done.quiet", { role: "status" }), ruler = measuringPen(FONTS);
+  const choice = create("select", { onchange: refresh }), choose = labelled("save-what", choice);
+  /** @type {Record<string, () => void | Promise<void>>} */
+  const ways = { "save-png": () => savePNG(sheet(), name()), "save-svg": () => saveSVG(sheet(), ruler, name()), "save-csv": () => saveTable("csv"), "save-json": () => saveTable("json"), "save-print": () => window.print() };
   const { link } = explorer.options;
-  if (link) ways.push(["copy-link", async () => { await copyText(link(state.get())); done.textContent = explorer.say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); }]);
-  const items = ways.map(([key, act]) => create("button", { "data-text": key, onclick: () => { menu.open = false; act(); } }));
-  const menu = create("details.menu", { onfocusout: leave, onkeydown: move }, create("summary.plain.save", { "data-text": "save" }), create("div.items", ...items));
+  if (link) ways["copy-link"] = async () => { await copyText(link(state.get())); done.textContent = say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); };
+  const items = Object.entries(ways).map(([key, act]) => create("button", { "data-text": key, onclick: () => { menu.open = false; inLight(explorer, act); } }));
+  const menu = create("details.menu", { onfocusout: leave, onkeydown: move, ontoggle: open }, create("summary.plain.save", { "data-text": "save" }), create("div.items", choose, ...items));
+
+  /** The panel to save: that of the view, or one beside it. */
+  const panel = () => panels[choice.value] ?? panels[mainPanel()];
+  const mainPanel = () => { const { depth, view } = state.get(); return depth === "head" ? view : depth; };
+  const sheet = () => sheetOf(explorer, panel(), ruler);
+  const saveTable = (/** @type {string} */ kind) => {
+    const table = panel().table?.();
+    if (table) download(new Blob([tableText(table, kind)], { type: kind === "csv" ? "text/csv" : "application/json" }), `${name()}.${kind}`);
+  };
+  const name = () => fileName(explorer, choice.value || mainPanel());
+
+  function open() {
+    choice.replaceChildren();
+    if (!menu.open) return;
+    const main = mainPanel(), { depth } = state.get(), beside = depth === "head" ? SAVED_BESIDE.filter((name) => panels[name].figure?.(ruler)) : [];
+    const title = depth === "head" ? `view-${main}` : `depth-${depth}`;
+    choice.replaceChildren(...[main, ...beside].map((name) => create("option", { value: name }, say(name === main ? title : `${name}-title`))));
+    choose.hidden = !beside.length;
+    refresh();
+  }
+  /** What cannot be saved cannot be chosen. */
+  function refresh() {
+    const has = { picture: Boolean(inLight(explorer, () => panel().figure?.(ruler))), numbers: Boolean(panel().table?.()) };
+    items.forEach((item) => { const kind = item.dataset.text?.replace("save-", "") ?? ""; item.disabled = (PICTURES.includes(kind) && !has.picture) || (TABLES.includes(kind) && !has.numbers); });
+  }
   /** @param {FocusEvent} event */
   function leave(event) {
     if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) menu.open = false;
@@ -26,8 +52,8 @@ export function exportMenu(explorer, panels) {
   /** @param {KeyboardEvent} event */
   function move(event) {
     if (!menu.open) return;
-    const by = arrowsOf(event), at = items.findIndex((one) => one === event.target);
-    if (by) items[clamp(at + by[0] + by[1], 0, items.length - 1)].focus();
+    const active = items.filter((one) => !one.disabled), by = event.target === choice ? null : arrowsOf(event), at = active.findIndex((one) => one === event.target);
+    if (by) active[clamp(at + by[0] + by[1], 0, active.length - 1)].focus();
     if (event.key !== "Escape") return;
     menu.open = false;
     menu.querySelector("summary")?.focus();
@@ -36,65 +62,61 @@ export function exportMenu(explorer, panels) {
   return create("div.actions", done, menu);
 }
 
-/** The panel whose picture is saved. @param {Explorer} explorer @param {Record<string, Panel>} panels */
-function shownPanel({ state }, panels) {
-  const { depth, view } = state.get(), panel = panels[depth === "head" ? view : depth];
-  return panel.draw && panel.size ? panel : panels.map;
-}
-
-/** The picture with its title above. @param {Explorer} explorer @param {Panel} panel @param {Pen} pen @param {number} wide @param {number} high */
-function drawWithTitle(explorer, panel, pen, wide, high) {
-  const { layer, head, depth } = explorer.state.get(), { texts } = explorer.overview, ink = explorer.colour("--ink");
-  pen.rect(0, 0, wide, high, explorer.colour("--card"));
-  const title = depth === "model" ? explorer.say("title") : headTitle(explorer, layer, head);
-  pen.text(title, MARGIN, MARGIN + 8, { size: 14, weight: 600, fill: ink, most: wide - 2 * MARGIN });
-  if (texts) pen.text(texts.filter(Boolean).join(" → "), MARGIN, MARGIN + TITLE + 6, { size: 12, fill: explorer.colour("--quiet"), most: wide - 2 * MARGIN });
-}
-
-/** @param {Explorer} explorer @param {Panel} panel */
-function sizeWithTitle({ overview }, panel) {
-  const [wide, high] = /** @type {() => [number, number]} */ (panel.size)(), top = MARGIN + TITLE * (overview.texts ? 2 : 1) + 4;
-  return { wide: Math.ceil(wide + 2 * MARGIN), high: Math.ceil(high + top + MARGIN), top };
-}
-
-/** @param {Explorer} explorer @param {Panel} panel @returns {Promise<void>} */
-async function savePNG(explorer, panel) {
-  const { wide, high, top } = sizeWithTitle(explorer, panel), canvas = document.createElement("canvas");
-  const context = sized(canvas, wide, high, 2 * (window.devicePixelRatio || 1)), pen = canvasPen(context, explorer.family);
-  drawWithTitle(explorer, panel, pen, wide, high);
-  context.translate(MARGIN, top);
-  panel.draw?.(pen);
-  const blob = await new Promise((/** @type {(blob: Blob | null) => void} */ resolve) => { canvas.toBlob(resolve); });
-  if (blob) download(blob, fileName(explorer, "png"));
-}
-
-/** @param {Explorer} explorer @param {Panel} panel */
-function saveSVG(explorer, panel) {
-  const { wide, high, top } = sizeWithTitle(explorer, panel), outer = svgPen(explorer.family, explorer.ruler);
-  drawWithTitle(explorer, panel, outer.pen, wide, high);
-  outer.moved(MARGIN, top, () => panel.draw?.(outer.pen));
-  download(new Blob([outer.finish(wide, high)], { type: "image/svg+xml" }), fileName(explorer, "svg"));
-}
-
-/** @param {Explorer} explorer @param {"csv" | "json"} kind */
-async function saveNumbers(explorer, kind) {
-  const { layer, head } = explorer.state.get(), cells = await explorer.shownCells(layer, head), text = numbersText(explorer, cells, kind);
-  download(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), fileName(explorer, kind));
-}
-
-/** The weights on screen with their labels. Cells hold half floats: four digits are all they have. @param {Explorer} explorer @param {Cells} cells @param {"csv" | "json"} kind */
-export function numbersText(explorer, cells, kind) {
-  const { R, C, values, rowStarts, colStarts } = cells, { layer, head, merge, scale } = explorer.state.get(), record = explorer.record();
-  const queries = times(R, (r) => cellLabel(explorer.axes(), cells, "query", r)), keys = times(C, (c) => cellLabel(explorer.axes(), cells, "key", c));
-  const digits = (/** @type {number} */ value) => (Number.isNaN(value) ? null : Number(value.toPrecision(5)));
-  const lines = times(R, (r) => Array.from(values.subarray(r * C, (r + 1) * C), digits));
-  if (kind === "json") {
-    return JSON.stringify({
-      layer: record.name, index: layer, head, kind: record.kind, unit: merge, scale, queries, keys,
-      query_starts: Array.from(rowStarts).slice(0, R), key_starts: Array.from(colStarts).slice(0, C), weights: lines,
-    });
+/** Do something while all colours are those of the light theme. @template T @param {Explorer} explorer @param {() => T} act */
+function inLight({ root, forgetColours }, act) {
+  const { theme } = root.dataset;
+  root.dataset.theme = "light";
+  forgetColours();
+  try {
+    return act();
+  } finally {
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    forgetColours();
   }
-  return [["", ...keys], ...lines.map((line, r) => [queries[r], ...line.map((value) => (value === null ? "NaN" : String(value)))])].map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+
+/** A picture with its title above and notes below. @typedef {{wide: number, high: number, draw(pen: Pen): void}} Sheet */
+
+/** @param {Explorer} explorer @param {Panel} panel @param {Pen} ruler @returns {Sheet | null} */
+function sheetOf(explorer, panel, ruler) {
+  const figure = panel.figure?.(ruler), { layer, head } = explorer.state.get(), { texts } = explorer.overview;
+  if (!figure) return null;
+  const { width, height } = figure, title = figure.title ?? headTitle(explorer, layer, head), text = texts?.filter(Boolean).join(" → ");
+  const notes = linesOf(ruler, (figure.notes ?? []).filter(Boolean).join(" · "), width, 11), top = MARGIN + TITLE * (text ? 2 : 1) + 6;
+  return {
+    wide: width + 2 * MARGIN, high: Math.ceil(top + height + LINE * notes.length + MARGIN + (notes.length && 6)),
+    draw(pen) {
+      const quiet = explorer.colour("--quiet");
+      pen.rect(0, 0, this.wide, this.high, explorer.colour("--card"));
+      pen.text(title, MARGIN, MARGIN + 8, { size: 14, weight: 600, fill: explorer.colour("--ink"), most: width });
+      if (text) pen.text(text, MARGIN, MARGIN + TITLE + 7, { size: 12, fill: quiet, most: width });
+      pen.moved(MARGIN, top, () => figure.draw(pen));
+      notes.forEach((line, i) => pen.text(line, MARGIN, top + height + 6 + LINE * (i + 0.5), { size: 11, fill: quiet }));
+    },
+  };
+}
+
+/** @param {Sheet | null} sheet @param {string} name @returns {Promise<void>} */
+async function savePNG(sheet, name) {
+  if (!sheet) return;
+  const canvas = document.createElement("canvas");
+  sheet.draw(canvasPen(sized(canvas, sheet.wide, sheet.high, FINE), FONTS));
+  const blob = await new Promise((/** @type {(blob: Blob | null) => void} */ resolve) => { canvas.toBlob(resolve); });
+  if (blob) download(blob, `${name}.png`);
+}
+
+/** @param {Sheet | null} sheet @param {Pen} ruler @param {string} name */
+function saveSVG(sheet, ruler, name) {
+  if (!sheet) return;
+  const { pen, finish } = svgPen(FONTS, ruler);
+  sheet.draw(pen);
+  download(new Blob([finish(sheet.wide, sheet.high)], { type: "image/svg+xml" }), `${name}.svg`);
+}
+
+/** @param {Table} table @param {string} kind */
+function tableText({ columns, rows, about }, kind) {
+  if (kind === "json") return JSON.stringify(about);
+  return [columns, ...rows].map((line) => line.map((field) => quoted(String(field ?? ""))).join(",")).join("\r\n") + "\r\n";
 }
 
 /** A field of a CSV file. A text that a spreadsheet would run as a formula begins with an apostrophe. @param {string} field */
@@ -103,10 +125,11 @@ function quoted(field) {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** @param {Explorer} explorer @param {string} ending */
-function fileName(explorer, ending) {
-  const { head, view, depth } = explorer.state.get(), name = explorer.record().name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80);
-  return `${name}.${head}${depth === "head" && view !== "map" ? `.${view}` : ""}.${ending}`;
+/** @param {Explorer} explorer @param {string} part */
+function fileName(explorer, part) {
+  const { head, show } = explorer.state.get(), name = explorer.record().name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80);
+  if (part === "model") return `model.${show}`;
+  return `${name}.${head}${part && part !== "map" ? `.${part}` : ""}`;
 }
 
 /** @param {Blob} blob @param {string} name */

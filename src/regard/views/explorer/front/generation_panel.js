@@ -2,9 +2,11 @@
 
 import { barList } from "./bars.js";
 import { button, clamp, create, isolated } from "./dom.js";
+import { digits, drawBars, drawFlow, flowOf, ROW, tableOf, WIDE } from "./figures.js";
 import { directionOf } from "./labels.js";
 import { percentText } from "./number_text.js";
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
+import { drawLegend, scaleNote } from "./legend.js";
 import { colourOf, css, inkOn } from "./scale.js";
 import { newest } from "./state.js";
 import { shape } from "./vector_strip.js";
@@ -17,6 +19,8 @@ export function generationPanel(explorer) {
   const { say, state, overview: { generation, labels: lists } } = explorer, tokens = /** @type {string[]} */ (generation?.tokens ?? []);
   const prompt = generation?.prompt ?? 0, count = tokens.length - prompt;
   const latest = newest();
+  /** What is drawn. @type {Cells | null} */
+  let shown = null;
   let now = Math.max(0, count - 1), timer = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
   const play = button(null, toggle), place = create("output.quiet");
@@ -58,6 +62,7 @@ export function generationPanel(explorer) {
 
   /** @param {Cells | null} cells */
   function draw(cells) {
+    shown = cells;
     drawPlay();
     slider.value = String(now);
     place.textContent = say("generation-place", { at: now + 1, count });
@@ -98,13 +103,58 @@ export function generationPanel(explorer) {
       create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
+  /** The likely tokens in place of the written one, as bars. @returns {import("./bars.js").Bar[]} */
+  const candidates = () => /** @type {[string, number][]} */ (generation.candidates?.[now] ?? [])
+    .map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === tokens[prompt + now] }));
+
   function drawLikely() {
-    const candidates = /** @type {[string, number][] | null} */ (generation.candidates?.[now] ?? null);
-    likely.hidden = !candidates?.length;
-    if (!candidates) return;
-    const written = tokens[prompt + now];
-    likely.replaceChildren(create("h3", say("generation-likely")),
-      barList(candidates.map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === written }))));
+    const bars = candidates();
+    likely.hidden = !bars.length;
+    likely.replaceChildren(create("h3", say("generation-likely")), barList(bars));
+  }
+
+  /** The text as it is shaded; the answer in lines of its own. @returns {import("./figures.js").Word[]} */
+  const wordsShown = () => Array.from(text.querySelectorAll("bdi"), (node, i) => {
+    const { background, color } = node.style;
+    return { text: node.textContent ?? "", fill: background, colour: color, edge: i === prompt + now ? "--mark" : undefined, faint: i > prompt + now, gap: i === prompt ? 22 : i ? 0 : 18 };
+  });
+
+  /** The weights of the alignment that are drawn: source, written token, weight. @param {number} count */
+  const links = (count) => tokens.slice(prompt, prompt + now + 1).flatMap((_, to) => times(count, (from) => /** @type {const} */ ([from, to, rowOf(shown, to)?.(from) ?? 0])))
+    .filter(([, , weight]) => weight >= FAINTEST);
+
+  /** @param {Pen} ruler @returns {Figure | null} */
+  function figure(ruler) {
+    if (count < 1 || !text.childElementCount) return null;
+    const flow = flowOf(ruler, wordsShown(), WIDE), scale = shown && explorer.scaleOf(shown), bars = candidates(), half = (WIDE - 40) / 2;
+    const source = aligned.hidden ? [] : Array.from(alignment.querySelectorAll("ol:first-child li"), (one) => one.textContent ?? "");
+    const starts = flow.boxes.filter(({ gap }) => gap), below = flow.height + 14, target = tokens.slice(prompt), x = bars.length ? half + 40 : 0;
+    const rows = Math.max(bars.length, source.length && Math.max(source.length, target.length)), bottom = below + (rows ? 26 + rows * ROW : 0);
+    const widest = (/** @type {string[]} */ all) => Math.min(half / 3, Math.max(0, ...all.map((one) => ruler.width(one, 12)))), from = x + widest(source) + 8, to = x + half - widest(target) - 8;
+    return {
+      width: WIDE, height: bottom + (scale ? 46 : 0), notes: [hint.textContent, scale && scaleNote(explorer, scale)],
+      draw(pen) {
+        const quiet = explorer.colour("--quiet"), ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), heading = { size: 12, weight: 600, fill: ink };
+        drawFlow(explorer, pen, flow, 0, 0);
+        starts.forEach(({ y }, i) => pen.text(say(i === starts.length - 1 ? "generation-answer" : "generation-prompt"), 0, y - 8, { size: 11, fill: quiet }));
+        if (bars.length) pen.text(say("generation-likely"), 0, below + 8, heading);
+        drawBars(explorer, pen, bars, 0, below + 22, half);
+        if (source.length) pen.text(say("generation-alignment"), x, below + 8, heading);
+        const place = (/** @type {number} */ i) => below + 22 + (i + 0.5) * ROW;
+        if (source.length) for (const [one, other, weight] of links(source.length))
+          pen.curve([from, place(one)], [to, place(other)], true, other === now ? mark : explorer.colour("--accent"), 1 + 4 * weight, (other === now ? 1 : 0.35) * Math.max(0.25, weight));
+        if (source.length) [source, target].forEach((all, side) => all.forEach((word, i) => pen.text(word, side ? to + 6 : from - 6, place(i), { size: 12, fill: side && i === now ? mark : ink, align: side ? "left" : "right", most: half / 3 })));
+        if (scale) drawLegend(explorer, pen, scale, 0, bottom + 4);
+      },
+    };
+  }
+
+  /** What the written token read, and what else was likely. */
+  function table() {
+    if (count < 1) return null;
+    const weight = rowOf(shown), { T, S, kind } = explorer.record(), read = weight ? times(kind === "cross" ? S : Math.min(T, prompt + now), weight) : [], { key } = explorer.axes();
+    const rows = [...read.map((value, i) => ["read", i, key.label(key.unitOf(i)), digits(value)]), ...candidates().map(({ label, share }, i) => ["likely", i, label, share])];
+    return rows.length ? tableOf(explorer, ["kind", "position", "token", "value"], rows, { written: tokens[prompt + now], at: now }) : null;
   }
 
   /** @param {Cells | null} cells */
@@ -138,7 +188,7 @@ export function generationPanel(explorer) {
   }
 
   return {
-    element,
+    element, figure, table,
     update(next, has) {
       if (count < 1) return;
       const row = fits() && has("query") && next.query !== null ? next.query - prompt + 1 : -1;

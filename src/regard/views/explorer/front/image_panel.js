@@ -3,6 +3,7 @@
 
 import { barList } from "./bars.js";
 import { arrowsOf, clamp, create, isolated } from "./dom.js";
+import { digits, drawBars, drawFlow, flowOf, NARROW, ROW, tableOf, WIDE } from "./figures.js";
 import { times } from "./pooling.js";
 import { weightText } from "./scale.js";
 import { newest } from "./state.js";
@@ -13,6 +14,21 @@ import { newest } from "./state.js";
 const MOST_READERS = 6;
 /** With at most this number of positions beside the patches, these are class tokens and registers, not words. */
 const MOST_EXTRA = 16;
+/** The most words below a saved picture. */
+const MOST_NAMED = 60;
+
+/** The height of a picture by its width. @param {HTMLElement} figure */
+function heightOf(figure) {
+  const [wide, high] = /** @type {HTMLElement} */ (figure.firstChild).style.aspectRatio.split("/").map(Number);
+  return high / wide;
+}
+
+/** A picture as a canvas of a size. @param {HTMLImageElement} photo @param {number} width @param {number} height */
+function copied(photo, width, height) {
+  const canvas = create("canvas", { width: Math.round(width), height: Math.round(height) });
+  canvas.getContext("2d")?.drawImage(photo, 0, 0, canvas.width, canvas.height);
+  return canvas;
+}
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function imagePanel(explorer) {
@@ -24,6 +40,8 @@ export function imagePanel(explorer) {
   let chosen = { word: 0 };
   /** @type {ReturnType<typeof frameOf>[]} */
   let frames = [];
+  /** The words listed for a patch. @type {import("./bars.js").Bar[]} */
+  let readers = [];
   const latest = newest();
   const words = create("p.image-words", { onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
   const list = create("div"), problem = create("p.problem", { role: "status" }), row = create("div.image-frames");
@@ -82,6 +100,7 @@ export function imagePanel(explorer) {
     const { weight, names, asks, words: at } = found, { word, patch, view = 0 } = next, frame = frames[view], buttons = /** @type {HTMLElement[]} */ ([...words.children]);
     frames.forEach(({ mark }) => { mark.hidden = true; });
     list.replaceChildren();
+    readers = [];
     let shades = names.map(() => 0);
     if (patch !== undefined) {
       const { rows, cols, mark, places } = frame, y = Math.floor(patch / cols), x = patch % cols, values = { row: y + 1, col: x + 1 };
@@ -89,11 +108,12 @@ export function imagePanel(explorer) {
       mark.style.inset = `${(100 * y) / rows}% ${100 - (100 * (x + 1)) / cols}% ${100 - (100 * (y + 1)) / rows}% ${(100 * x) / cols}%`;
       if (asks) caption.textContent = say("image-patch-gives", { ...values, share: paint(places[patch]) });
       else {
-        const readers = names.map((label, w) => ({ label, weight: weight(at[w], places[patch]) })), most = Math.max(...readers.map((one) => one.weight)) || 1;
-        shades = readers.map((one) => one.weight / most);
+        const all = names.map((label, w) => ({ label, weight: weight(at[w], places[patch]) })), most = Math.max(...all.map((one) => one.weight)) || 1;
+        shades = all.map((one) => one.weight / most);
         caption.textContent = say("image-patch", values);
-        const top = readers.sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
-        list.replaceChildren(barList(top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }))));
+        const top = all.sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
+        readers = top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }));
+        list.replaceChildren(barList(readers));
         paint(-1);
       }
     } else caption.textContent = say("image-word", { word: names[word ?? 0], share: paint(at[word ?? 0]) });
@@ -127,8 +147,46 @@ export function imagePanel(explorer) {
     if (by) buttons[clamp(buttons.indexOf(/** @type {HTMLElement} */ (event.target)) + by[0] + by[1], 0, buttons.length - 1)]?.focus();
   }
 
+  /** @param {Pen} ruler @returns {Figure | null} */
+  function figure(ruler) {
+    if (!found || element.hidden) return null;
+    const several = frames.length > 1, width = several ? WIDE : NARROW, across = several ? Math.min(3, frames.length) : 1, wide = (width - 8 * (across - 1)) / across;
+    const parts = frames.map(({ figure: node, light, rows, cols, mark, below }) => ({ photo: node.querySelector("img"), light, rows, cols, mark, below: below.textContent ?? "", high: wide * heightOf(node) }));
+    const tallest = Math.max(...parts.map(({ high }) => high)) + (several ? 20 : 6), bottom = Math.ceil(parts.length / across) * tallest;
+    const flow = flowOf(ruler, found.names.length > MOST_NAMED ? [] : found.names.map((text, i) => ({ text, edge: words.children[i].getAttribute("aria-pressed") === "true" ? "--mark" : undefined })), width);
+    return {
+      width, height: bottom + 24 + flow.height + readers.length * ROW, notes: [problem.textContent, say("figure-image")],
+      draw(pen) {
+        const ink = explorer.colour("--ink");
+        parts.forEach(({ photo, light, rows, cols, mark, below, high }, i) => {
+          const x = (i % across) * (wide + 8), y = Math.floor(i / across) * tallest;
+          if (photo?.complete && photo.naturalWidth) pen.image(copied(photo, 2 * wide, 2 * high), [0, 0, 2 * wide, 2 * high], [x, y, wide, high]);
+          else pen.rect(x, y, wide, high, explorer.colour("--hidden"));
+          pen.image(light, [0, 0, light.width, light.height], [x, y, wide, high]);
+          for (let c = 1; c < cols; c++) pen.line([x + (c * wide) / cols, y, x + (c * wide) / cols, y + high], "#fff", 1, 0.3);
+          for (let r = 1; r < rows; r++) pen.line([x, y + (r * high) / rows, x + wide, y + (r * high) / rows], "#fff", 1, 0.3);
+          const { view = 0, patch } = chosen;
+          if (!mark.hidden && view === i && patch !== undefined) pen.rect(x + ((patch % cols) * wide) / cols, y + (Math.floor(patch / cols) * high) / rows, wide / cols, high / rows, null, explorer.colour("--mark"), 2);
+          pen.text(below, x, y + high + 9, { size: 11, fill: ink, most: wide });
+        });
+        pen.text(caption.textContent ?? "", 0, bottom + 9, { size: 12, weight: 600, fill: ink, most: width });
+        drawFlow(explorer, pen, flow, 0, bottom + 20);
+        drawBars(explorer, pen, readers, 0, bottom + 22 + flow.height, width);
+      },
+    };
+  }
+
+  /** The weights of the pictures' patches for the chosen word, or of the words for the chosen patch. */
+  function table() {
+    if (!found || element.hidden) return null;
+    const { weight, words: at, names, asks } = found, { word, patch, view = 0 } = chosen;
+    if (patch !== undefined && !asks) return tableOf(explorer, ["word", "position", "weight"], names.map((name, w) => [name, at[w], digits(weight(at[w], frames[view].places[patch]))]), { picture: view, patch });
+    const asked = patch === undefined ? at[word ?? 0] : frames[view].places[patch];
+    return tableOf(explorer, ["picture", "row", "column", "weight"], frames.flatMap(({ places, cols }, i) => places.map((place, p) => [i, Math.floor(p / cols), p % cols, digits(weight(asked, place))])), { asked: patch === undefined ? names[word ?? 0] : patch });
+  }
+
   return {
-    element,
+    element, figure, table,
     update(now, has) {
       element.hidden = !images().length;
       if (element.hidden || now.depth !== "head") return;

@@ -1,10 +1,17 @@
 // The legend: colours, the weights they stand for, and masked cells.
 
 import { create } from "./dom.js";
-import { times } from "./pooling.js";
-import { css, shortWeight } from "./scale.js";
+import { drawRamp, drawSamples, rampColours, samplesOf } from "./figures.js";
+import { shortWeight } from "./scale.js";
 
 const STOPS = 24, APART = 0.17;
+
+/** @param {Scale} scale @param {number} weight */
+const tickText = (scale, weight) => `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`;
+
+/** What the colours of a scale follow. @param {Explorer} explorer @param {Scale} scale */
+export const scaleNote = ({ say }, { name, logThreshold }) =>
+  logThreshold === null ? say(`scale-note-${name}`) : say("scale-note-threshold", { weight: shortWeight(logThreshold) });
 
 /** Round weights with colours that can be told apart, largest last. @param {Scale} scale */
 export function ticksOf(scale) {
@@ -27,22 +34,20 @@ export function legend(explorer) {
     create("div.others", create("span", masked, create("span", { "data-text": "masked" })), broken), note);
   /** @param {Scale} scale */
   const update = (scale) => {
-    const { sequential } = explorer.overview.colours;
-    const stops = times(STOPS, (i) => css(sequential[Math.round(i / (STOPS - 1) * (sequential.length - 1))]));
-    bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    bar.style.background = `linear-gradient(to right, ${rampColours(explorer.overview, STOPS).join(", ")})`;
     ticks.replaceChildren(...ticksOf(scale).map((weight) => {
-      const tick = create("span", `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`);
+      const tick = create("span", tickText(scale, weight));
       tick.style.left = `${100 * scale.level(weight)}%`;
       return tick;
     }));
-    note.textContent = scale.logThreshold === null ? explorer.say(`scale-note-${scale.name}`) : explorer.say("scale-note-threshold", { weight: shortWeight(scale.logThreshold) });
+    note.textContent = scaleNote(explorer, scale);
   };
   return { element, update };
 }
 
-/** The legend of a saved picture. @param {Explorer} explorer @param {Pen} pen @param {Scale} scale @param {number} x @param {number} y @param {number} width */
-export function drawLegend(explorer, pen, scale, x, y, width) {
-  const { sequential } = explorer.overview.colours, steps = 64, ink = explorer.colour("--ink");
-  for (let i = 0; i < steps; i++) pen.rect(x + i * width / steps, y, width / steps + 0.5, 10, css(sequential[Math.round(i / (steps - 1) * (sequential.length - 1))]));
-  for (const weight of ticksOf(scale)) pen.text(shortWeight(weight), x + width * scale.level(weight), y + 20, { size: 10, fill: ink, align: "center" });
+/** The legend of a saved picture, 42 pixels high. @param {Explorer} explorer @param {Pen} pen @param {Scale} scale @param {number} left @param {number} top */
+export function drawLegend(explorer, pen, scale, left, top) {
+  const ticks = ticksOf(scale).map((weight) => ({ at: scale.level(weight), text: tickText(scale, weight) }));
+  drawRamp(explorer, pen, explorer.say("figure-weight"), rampColours(explorer.overview), ticks, left, top, 170);
+  drawSamples(explorer, pen, samplesOf(pen, [{ fill: null, text: explorer.say("masked") }], Infinity), left + 190, top + 10);
 }

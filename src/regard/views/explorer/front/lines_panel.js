@@ -1,6 +1,7 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
 import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
+import { digits, drawSamples, NARROW, samplesOf, tableOf, WIDE } from "./figures.js";
 import { cellLabel, downwards, startsOn } from "./labels.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, times } from "./pooling.js";
@@ -35,8 +36,8 @@ export function linesPanel(explorer) {
       draw();
     });
   };
-  /** Which words are shown and where they stand. */
-  const place = () => {
+  /** Which words are shown and where they stand. @param {number} room @param {Pen} pen */
+  const place = (room, pen) => {
     const { cells } = drawn[0], { query, key, lines } = state.get(), upright = lines === "vertical";
     const part = (/** @type {ArrayLike<number>} */ starts, /** @type {number | null} */ position) => {
       const count = starts.length - 1, middle = cellAt(starts, position ?? 0), first = Math.max(0, Math.min(count - MOST_WORDS, middle - MOST_WORDS / 2));
@@ -44,20 +45,20 @@ export function linesPanel(explorer) {
     };
     const rows = part(cells.rowStarts, query), cols = part(cells.colStarts, key);
     const names = (/** @type {Side} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => times(stop - first, (i) => cellLabel(explorer.axes(), cells, side, first + i));
-    const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => ruler.width(one, SIZE, 650)))));
+    const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => pen.width(one, SIZE, 650)))));
     const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
     if (upright) {
-      const width = Math.max(180, Math.min(760, (element.clientWidth || 600) - 6));
+      const width = Math.max(180, Math.min(760, room - 6));
       const most = Math.min(widest[0], 0.34 * width), other = Math.min(widest[1], 0.34 * width);
       return { rows, cols, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
     }
-    const pitch = single ? ACROSS : Math.max(20, Math.min(64, (element.clientWidth || 600) / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
-    const [above, below] = labels.map((all, i) => (flat ? 24 : 18 + Math.max(...all.map((one) => { const stack = downwards(one); return stack ? SIZE * stack.length : Math.min(widest[i], ruler.width(one, SIZE)); }))));
+    const pitch = single ? ACROSS : Math.max(20, Math.min(64, room / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
+    const [above, below] = labels.map((all, i) => (flat ? 24 : 18 + Math.max(...all.map((one) => { const stack = downwards(one); return stack ? SIZE * stack.length : Math.min(widest[i], pen.width(one, SIZE)); }))));
     return { rows, cols, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
   };
   const draw = () => {
     if (!visible() || !drawn.length) return;
-    at = place();
+    at = place(element.clientWidth || 600, ruler);
     paint(canvasPen(sized(canvas, at.width, at.height), family), at);
   };
 
@@ -160,7 +161,30 @@ export function linesPanel(explorer) {
       if (stale) load();
       else if (has("query", "key", "pins", "direction", "lines", "threshold", "lang", "theme", "view", "depth", "size")) draw();
     },
-    size: () => (at ? [at.width, at.height] : [300, 100]),
-    draw: (pen) => { if (at && drawn.length) paint(pen, at); },
+    figure(pen) {
+      if (!drawn.length || stale) return null;
+      const narrow = place(NARROW + 6, pen), isNarrow = narrow.width <= NARROW && Math.max(...narrow.labels.flat().map((one) => pen.width(one, SIZE))) < 0.34 * NARROW;
+      const width = isNarrow ? NARROW : WIDE, box = isNarrow ? narrow : place(WIDE + 6, pen), scale = Math.min(1, width / box.width), [query, key] = [say("query"), say("key")];
+      const left = (width - scale * box.width) / 2, top = box.upright ? 20 : 0, high = scale * box.height + top;
+      const colours = samplesOf(pen, drawn.length < 2 ? [] : drawn.map(({ head }) => ({ fill: HEAD_COLOURS[head % HEAD_COLOURS.length], text: `${say("head")} ${head}` })), width);
+      return {
+        width, height: high + colours.height + 6, notes: [told.textContent, say("figure-lines")],
+        draw(to) {
+          const style = { size: 12, fill: explorer.colour("--quiet") };
+          if (box.upright) { to.text(query, box.from - 12, 8, { ...style, align: "right" }); to.text(key, box.to + 12, 8, style); }
+          else { to.text(`${query} ↑`, 0, (scale * (box.from + box.to)) / 2 - 10, style); to.text(`${key} ↓`, 0, (scale * (box.from + box.to)) / 2 + 10, style); }
+          to.moved(left, top, () => paint(to, box), scale);
+          drawSamples(explorer, to, colours, 0, high + 6);
+        },
+      };
+    },
+    table() {
+      if (!drawn.length || stale) return null;
+      const axes = explorer.axes(), least = threshold(), rows = /** @type {(string | number | null)[][]} */ ([]);
+      for (const { head, cells } of drawn) cells.values.forEach((value, i) => {
+        if (value >= least) rows.push([head, cellLabel(axes, cells, "query", Math.floor(i / cells.C)), cellLabel(axes, cells, "key", i % cells.C), digits(value)]);
+      });
+      return tableOf(explorer, ["head", "query", "key", "weight"], rows, { threshold: least });
+    },
   };
 }

@@ -1,5 +1,6 @@
 // The map of one head drawn with a pen: cells, labels, the line of the prompt, the selection and the pins.
 
+import { NARROW, striped, WIDE } from "./figures.js";
 import { downwards, unitsOf } from "./labels.js";
 import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
@@ -77,19 +78,11 @@ function roundPositions([start, stop], unit, needed) {
  */
 export function drawMap(explorer, pen, at, axes, pictures) {
   const { left, top, width, height } = at;
-  pen.rect(left, top, width, height, explorer.colour("--hidden"));
-  pen.clip(left, top, width, height, () => {
-    hatch(pen, at, explorer.colour("--hatch"));
-    for (const picture of pictures) drawPicture(explorer, pen, at, axes, picture);
-  });
+  striped(explorer, pen, left, top, width, height);
+  pen.clip(left, top, width, height, () => pictures.forEach((picture) => drawPicture(explorer, pen, at, axes, picture)));
   drawRowLabels(explorer, pen, at, axes.query);
   drawColumnLabels(explorer, pen, at, axes.key);
   drawPrompt(explorer, pen, at, axes.query);
-}
-
-/** @param {Pen} pen @param {Layout} at @param {string} colour */
-function hatch(pen, { left, top, width, height }, colour) {
-  for (let d = 0; d < width + height; d += 7) pen.line([left + d, top, left + d - height, top + height], colour, 1);
 }
 
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axes} axes @param {Picture} picture */
@@ -208,4 +201,34 @@ export function drawSelection(explorer, pen, at, selected, pins) {
       pen.text(String(i + 1), across, down + 0.5, { size: 10, fill: "#fff", align: "center", weight: 600 });
     });
   });
+}
+
+/** The smallest cell of a saved map of tokens, the highest saved map by its width, and the space of an axis title. */
+const READABLE = 9, TALLEST = 1.25, AXIS = 18;
+
+/** The width of a saved map: that of one column of a paper, if its labels can be read then. @param {Axes} axes @param {State["zoom"]} zoom */
+export function figureWidth({ query, key }, zoom) {
+  const { rows, cols } = visiblePart(zoom, query.count, key.count);
+  const longest = Math.max(query.labels ? rows[1] - rows[0] : 0, key.labels ? cols[1] - cols[0] : 0);
+  return longest * READABLE > 0.8 * NARROW ? WIDE : NARROW;
+}
+
+/**
+ * A map with the names of its axes, for a file.
+ * @param {Explorer} explorer @param {Pen} ruler @param {Axes} axes @param {State["zoom"]} zoom @param {number} wide
+ * @param {{pictures: Picture[], boxes?: Box[]}} shown
+ * @returns {{at: Layout, height: number, draw(pen: Pen): void}}
+ */
+export function mapFigure(explorer, ruler, axes, zoom, wide, { pictures, boxes = [] }) {
+  const plain = mapLayout(ruler, axes, zoom, wide - AXIS, TALLEST * wide), at = { ...plain, left: plain.left + AXIS, top: plain.top + AXIS };
+  return {
+    at, height: at.top + at.height + 6,
+    draw(pen) {
+      const style = /** @type {const} */ ({ size: 12, fill: explorer.colour("--quiet"), align: "center" });
+      pen.text(explorer.say("key"), at.left + at.width / 2, 8, style);
+      pen.text(explorer.say("query"), 8, at.top + at.height / 2, { ...style, turned: true });
+      drawMap(explorer, pen, at, axes, pictures);
+      drawSelection(explorer, pen, at, null, boxes);
+    },
+  };
 }

@@ -4,8 +4,9 @@ import { togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
 import { arrowsOf, button, clamp, create } from "./dom.js";
 import { cellName } from "./labels.js";
-import { drawLegend, legend } from "./legend.js";
-import { cellBox, drawMap, drawSelection, mapLayout, unitsUnder } from "./map_drawing.js";
+import { weightsTable } from "./figures.js";
+import { drawLegend, legend, scaleNote } from "./legend.js";
+import { cellBox, drawMap, drawSelection, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, startsOf } from "./pooling.js";
 import { pixelsOf, weightText, withoutFirst } from "./scale.js";
@@ -77,14 +78,17 @@ export function mapPanel(explorer) {
     drawOver();
   };
 
-  /** What one cell stands for. */
-  const tellMeaning = () => {
+  /** What rows and one cell stand for. */
+  const meanings = () => {
     const { cells } = detail ?? /** @type {Picture} */ (whole), { zoom, merge } = state.get(), record = explorer.record();
     const high = cells.rowStarts[1] - cells.rowStarts[0], wide = cells.colStarts[1] - cells.colStarts[0], single = high === 1 && wide === 1;
     const unit = merge !== "tokens" && record.labels[merge] ? say(`cell-${merge}`) : single ? say("cell-exact") : say("cell-pooled", { high, wide });
     const part = zoom && partText();
-    meaning.textContent = [say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && say("prompt", record)].filter(Boolean).join(" · ");
-    zoomOut.hidden = !zoom;
+    return { high, wide, texts: [say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && say("prompt", record)] };
+  };
+  const tellMeaning = () => {
+    meaning.textContent = meanings().texts.filter(Boolean).join(" · ");
+    zoomOut.hidden = !state.get().zoom;
   };
   const partText = () => {
     const { query, key } = explorer.axes();
@@ -157,14 +161,19 @@ export function mapPanel(explorer) {
       else if (has("query", "key", "pins")) drawOver();
       if (has("query", "key")) tell();
     },
-    size: () => [Math.max(at.left + at.width + 8, 320), at.top + at.height + 50],
-    draw(pen) {
-      if (!whole) return;
-      drawMap(explorer, pen, at, explorer.axes(), pictures());
-      const { pins } = state.get();
-      drawSelection(explorer, pen, at, null, pins.map(([q, k]) => boxOf(q, k)));
-      drawLegend(explorer, pen, (detail ?? whole).scale, at.left, at.top + at.height + 16, Math.max(160, at.width));
+    figure(ruler) {
+      if (!whole) return null;
+      const { pins, zoom } = state.get(), axes = explorer.axes(), width = figureWidth(axes, zoom), { scale } = detail ?? whole, { high, wide, texts } = meanings();
+      const map = mapFigure(explorer, ruler, axes, zoom, width, { pictures: pictures(), boxes: pins.map(([q, k]) => boxOf(q, k)) });
+      return {
+        width, height: map.height + 48, notes: [...texts.with(1, high * wide > 1 ? say("figure-cell", { high, wide }) : texts[1]), scaleNote(explorer, scale)],
+        draw(pen) {
+          map.draw(pen);
+          drawLegend(explorer, pen, scale, 0, map.height + 6);
+        },
+      };
     },
+    table: () => whole && weightsTable(explorer, whole.cells),
     destroy: () => clearTimeout(timer),
   };
 }

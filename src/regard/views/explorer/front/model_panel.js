@@ -2,6 +2,7 @@
 
 import { openHead } from "./actions.js";
 import { arrowsOf, chooser, clamp, create } from "./dom.js";
+import { drawRamp, drawSamples, NARROW, rampColours, samplesOf, striped, tableOf, WIDE } from "./figures.js";
 import { headDoes, headTitle, patternFamily, percent } from "./labels.js";
 import { times } from "./pooling.js";
 import { css, inkOn, packed, paintCells } from "./scale.js";
@@ -111,15 +112,8 @@ export function modelPanel(explorer) {
       if (has("show", "sort", "lang", "layer", "head")) mark();
       if (has("show")) { progress.textContent = ""; if (now.show === "effect") measure(); }
     },
-    size: () => [Math.max(320, 28 + 60 * Math.max(...overview.records.map(({ heads }) => heads)) + 120), 60 * overview.records.length + 20],
-    draw(pen) {
-      const ink = explorer.colour("--ink");
-      overview.records.forEach((record, layer) => pen.text(record.titles[state.get().lang], 140, 60 * layer + 30, { size: 11, fill: ink, align: "right", most: 134 }));
-      for (const { layer, head, canvas } of tiles) {
-        pen.rect(148 + 60 * head, 60 * layer + 4, 52, 52, explorer.colour("--hidden"));
-        pen.image(canvas, [0, 0, SIDE, SIDE], [148 + 60 * head, 60 * layer + 4, 52, 52]);
-      }
-    },
+    figure: (ruler) => modelFigure(explorer, ruler, rows, Array.from(key.children, (one) => ({ text: one.textContent ?? "", fill: /** @type {HTMLElement} */ (one.firstChild).style.background }))),
+    table: () => modelTable(explorer, measures.slice(2)),
   };
 }
 
@@ -158,13 +152,16 @@ function rowsByKind({ overview, say, state }, rows) {
       found.push(create("div", { role: "rowgroup", class: "block" }, name));
     }
     kind = record.kind;
-    const short = /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
+    const short = layerNumber(record, layer);
     const heads = create("div.heads", { role: "presentation" }, ...tiles.map(({ tile }) => tile));
     heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
     found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
   }
   return found;
 }
+
+/** The number in a layer's title. @param {Attention} record @param {number} layer */
+const layerNumber = (record, layer) => /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
 
 /** A measure of a head; null where it is unknown. @param {Attention} record @param {string} name @param {number} head @returns {number | null} */
 function valueOf({ measures }, name, head) {
@@ -206,4 +203,44 @@ function paintTile(explorer, { layer, head, tile }, what, range) {
   value.style.color = colour ? inkOn(colour) : "";
   value.textContent = range ? (number === null ? "–" : measureText(what, number)) : pattern[head] ? String(percent(score[head])) : "";
   tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${headDoes(explorer, record, head)}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
+}
+
+/** The tiles as they are shown, with what their colours mean. @param {Explorer} explorer @param {Pen} ruler @param {Tile[][]} rows @param {import("./figures.js").Sample[]} families @returns {Figure} */
+function modelFigure(explorer, ruler, rows, families) {
+  const { overview, state, say, colour } = explorer, { show: what } = state.get(), range = what === "maps" || what === "pattern" ? null : rangeOf(overview, what);
+  const most = Math.max(...overview.records.map(({ heads }) => heads)), width = most <= 6 ? NARROW : WIDE, left = 44, top = 34, room = width - left;
+  const sorted = !rows[0]?.every(({ layer }) => layer === rows[0][0].layer) || (rows.length === 1 && overview.records.length > 1);
+  const pitch = Math.min(54, room / most), across = sorted ? Math.floor(room / pitch) : most;
+  const placed = sorted ? rows[0].map((one, i) => ({ one, x: i % across, y: Math.floor(i / across) })) : rows.flatMap((all, y) => all.map((one) => ({ one, x: one.head, y })));
+  const lines = Math.max(1, ...placed.map(({ y }) => y + 1)), step = pitch + (sorted ? 12 : 0), bottom = top + lines * step + 8, samples = samplesOf(ruler, range ? [] : families, room);
+  return {
+    width, height: bottom + (range ? 42 : samples.height), title: say(`show-${what}`), notes: [say(`figure-${what === "maps" || what === "pattern" ? what : "measure"}`), sorted && say("figure-sorted")],
+    draw(pen) {
+      const quiet = colour("--quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
+      if (!sorted) {
+        pen.text(say("head"), left + room / 2, 8, { ...small, size: 12 });
+        pen.text(say("layer"), 7, top + (lines * step) / 2, { ...small, size: 12, turned: true });
+        for (let i = 0; i < most; i++) pen.text(String(i), left + (i + 0.5) * pitch, 25, small);
+        rows.forEach((all, y) => { if (all.length) pen.text(layerNumber(overview.records[all[0].layer], all[0].layer), left - 6, top + (y + 0.5) * step, { ...small, align: "right" }); });
+      }
+      for (const { one: { layer, head, tile, canvas }, x, y } of placed) {
+        const at = left + x * pitch, down = top + y * step, side = pitch - 3, [, value, strip] = /** @type {HTMLElement[]} */ ([...tile.children]);
+        if (tile.style.background) pen.rect(at, down, side, side, tile.style.background); else striped(explorer, pen, at, down, side, side);
+        if (!canvas.hidden) pen.image(canvas, [0, 0, SIDE, SIDE], [at, down, side, side]);
+        if (!strip.hidden && Number(strip.style.opacity)) pen.rect(at, down + side - 4, side, 4, strip.style.background);
+        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, down + side / 2, { ...small, size: Math.min(11, side / 3), fill: value.style.color || colour("--ink") });
+        if (sorted) pen.text(`${layerNumber(overview.records[layer], layer)}.${head}`, at + side / 2, down + side + 6, { ...small, size: 8 });
+      }
+      if (range) drawRamp(explorer, pen, say(`show-${what}`), rampColours(overview), range.map((value, at) => ({ at, text: measureText(what, value) })), left, bottom, 180);
+      drawSamples(explorer, pen, samples, left, bottom);
+    },
+  };
+}
+
+/** @param {Explorer} explorer @param {string[]} names @returns {Table} */
+function modelTable(explorer, names) {
+  const rows = explorer.overview.records.flatMap((record) => times(record.heads, (head) => [
+    record.name, head, record.measures.pattern[head], ...["score", ...names].map((name) => valueOf(record, name, head))]));
+  const table = tableOf(explorer, ["layer", "head", "pattern", "score", ...names], rows);
+  return { ...table, about: { rows: table.about.rows } };
 }

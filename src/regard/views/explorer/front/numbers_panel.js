@@ -2,10 +2,11 @@
 
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
 import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
+import { ROW, tableOf, WIDE } from "./figures.js";
 import { spell } from "./number_text.js";
 import { times } from "./pooling.js";
 import { newest } from "./state.js";
-import { largestSize, tint, vectorStrip } from "./vector_strip.js";
+import { drawStrip, largestSize, NUMBERS, tint, vectorStrip } from "./vector_strip.js";
 
 /** @typedef {import("./arithmetic.js").Arithmetic} Arithmetic */
 /** @typedef {import("./arithmetic.js").Cell} Cell */
@@ -14,6 +15,8 @@ import { largestSize, tint, vectorStrip } from "./vector_strip.js";
 const MOST_KEYS = 12;
 /** The most queries offered in a list. */
 const MOST_QUERIES = 2048;
+/** The room of a number of a vector in a saved table. */
+const DIGITS = 46;
 /** The step at which the cell below a column becomes known. */
 const KNOWN_AT = /** @type {Record<string, string>} */ ({ largest: "shifted", sum: "sums", output: "output" });
 
@@ -116,11 +119,18 @@ export function numbersPanel(explorer) {
     return cell;
   }
 
+  /** The columns up to a step. @param {Arithmetic} found @param {number} now */
+  function reachedBy(found, now) {
+    const reached = new Set(found.steps.slice(0, now + 1).map((one) => one.column));
+    return reached.has("weighted") ? reached.add("v") : reached;
+  }
+
+  /** Whether the cell below a column is known at a step. @param {Arithmetic} found @param {import("./arithmetic.js").Column} column @param {number} now */
+  const knows = (found, { total }, now) => total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
+
   /** @param {Arithmetic} found */
   function drawStep(found) {
-    const now = step(), { id, column } = found.steps[now], near = columnsOfStep(found, id);
-    const reached = new Set(found.steps.slice(0, now + 1).map((one) => one.column));
-    if (reached.has("weighted")) reached.add("v");
+    const now = step(), { id, column } = found.steps[now], near = columnsOfStep(found, id), reached = reachedBy(found, now);
     for (const one of /** @type {NodeListOf<HTMLElement>} */ (scroll.querySelectorAll("[data-column]"))) {
       const name = one.dataset.column ?? "";
       one.classList.toggle("later", !reached.has(name));
@@ -128,10 +138,7 @@ export function numbersPanel(explorer) {
       one.classList.toggle("now", name === column);
     }
     scroll.classList.toggle("wide", !reached.has("scaled"));
-    for (const { id: name, total } of found.columns.values()) {
-      const known = total && found.steps.findIndex((one) => one.id === KNOWN_AT[total.id]) <= now;
-      cells.get(`${name} total`)?.cell.classList.toggle("unknown", !known);
-    }
+    for (const one of found.columns.values()) cells.get(`${one.id} total`)?.cell.classList.toggle("unknown", !knows(found, one, now));
     list.replaceChildren(...found.steps.map((one, i) => create("li", create("button", { class: i < now && "passed",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
     const shown = /** @type {HTMLElement} */ (list.children[now]);
@@ -225,8 +232,53 @@ export function numbersPanel(explorer) {
     }
   }
 
+  /** The table up to the current step; of long vectors those of this step. @returns {Figure | null} */
+  function figure() {
+    if (!all) return null;
+    const found = all, now = step(), near = columnsOfStep(found, found.steps[now].id), reached = reachedBy(found, now), wide = 56, first = 84;
+    const known = [...found.columns.values()].filter((one) => reached.has(one.id));
+    const roomFor = (/** @type {typeof known} */ all) => { const count = all.filter((one) => one.vector).length; return Math.min(200, (WIDE - first - wide * (all.length - count)) / Math.max(1, count)); };
+    const short = found.E <= NUMBERS && roomFor(known) > DIGITS * found.E, shown = known.filter((one) => short || !one.vector || near.has(one.id)), room = roomFor(shown);
+    let x = first;
+    const placed = shown.map((column) => { const width = column.vector ? room : wide; x += width; return { column, width, left: x - width }; });
+    const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : "";
+    const rows = /** @type {[string, Cell["row"]][]} */ ([...(reached.has("k") && near.has("k") ? [[`q  ${found.query}`, "top"]] : []), ...found.names.map((name, i) => [name, i]), ...(rest ? [[rest, "rest"]] : []), [say("numbers-total"), "total"]]);
+    return {
+      width: WIDE, height: 30 + ROW * (rows.length + 1), notes: [sentence.textContent, readout.textContent],
+      draw(pen) {
+        const ink = explorer.colour("--ink"), quiet = explorer.colour("--quiet"), middle = (/** @type {number} */ i) => 30 + (i + 1.5) * ROW;
+        pen.text(heading.textContent ?? "", 0, 9, { size: 13, weight: 600, fill: ink, most: WIDE });
+        pen.text(say("numbers-key"), 0, 30 + ROW / 2, { size: 11, fill: quiet });
+        placed.forEach(({ column: { id, vector }, left, width }) => pen.text(say(`numbers-column-${id}`, { E: found.E }), vector ? left + 6 : left + width - 4, 30 + ROW / 2, { size: 11, fill: quiet, align: vector ? "left" : "right", most: width }));
+        rows.forEach(([name, row], i) => {
+          const fill = row === "total" || (typeof row === "number" && found.visible[row]) || row === "top" ? ink : quiet;
+          if (row === "total") pen.line([0, middle(i) - ROW / 2, x, middle(i) - ROW / 2], explorer.colour("--line"));
+          pen.text(name, 0, middle(i), { size: 12, fill, most: first - 6 });
+          for (const { column, left, width } of placed) {
+            const { id, vector, values } = column;
+            if (row === "top" ? id !== "k" : row === "total" ? !knows(found, column, now) : /** @type {any} */ (row) === "rest" && id !== "weights") continue;
+            const own = /** @type {any} */ (row) === "rest" ? [found.rest.weight] : valuesOf(found, { column: id, row, at: null });
+            if (id === "weights" && typeof row === "number") pen.rect(left + 4, middle(i) - 8, (width - 4) * own[0], 16, explorer.colour("--accent-soft"));
+            if (own.length > NUMBERS) drawStrip(pen, /** @type {Float64Array} */ (own), largestSize(typeof row === "number" ? values : own), left + 6, middle(i), width - 12);
+            else pen.text(Array.from(own, spell).join(", "), vector ? left + 6 : left + width - 4, middle(i), { size: 11, fill, align: vector ? "left" : "right", most: width - 6 });
+          }
+        });
+      },
+    };
+  }
+
+  /** The columns up to the current step; a vector has a column for each dimension. */
+  function table() {
+    if (!all) return null;
+    const found = all, reached = reachedBy(found, step()), shown = [...found.columns.values()].filter(({ id }) => reached.has(id));
+    const columns = ["key", ...shown.flatMap(({ id, vector, width }) => (vector ? times(width, (d) => `${id}[${d}]`) : [id]))];
+    const rows = found.names.map((name, row) => [name, ...shown.flatMap(({ id }) => Array.from(valuesOf(found, { column: id, row, at: null })))]);
+    const { query, rest, scale, softcap, q } = found, totals = shown.filter((one) => knows(found, one, step())).map(({ total }) => [total?.id, Array.from(total?.values ?? [])]);
+    return tableOf(explorer, columns, rows, { query, q: Array.from(q), scale, softcap, rest, totals: Object.fromEntries(totals) });
+  }
+
   return {
-    element,
+    element, figure, table,
     update(now, has) {
       if (now.depth !== "numbers") return;
       if (has("lang")) draw();

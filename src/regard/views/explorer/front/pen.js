@@ -70,6 +70,13 @@ export function canvasPen(context, family) {
       draw();
       context.restore();
     },
+    moved(x, y, draw, scale = 1) {
+      context.save();
+      context.translate(x, y);
+      context.scale(scale, scale);
+      draw();
+      context.restore();
+    },
     width(text, size, weight) {
       context.font = fontText(size, family, weight);
       return context.measureText(text).width;
@@ -114,7 +121,7 @@ export function svgPen(family, ruler) {
       add("path", { d: `M${from.map((one) => +one.toFixed(2))}C${a},${b} ${c},${d} ${to.map((one) => +one.toFixed(2))}`, fill: "none", stroke, "stroke-width": wide, "stroke-opacity": opacity });
     },
     text: (text, x, y, { size, fill, weight = 400, align = "left", most = Infinity, turned = false }) => add("text", {
-      x, y, fill, "font-size": size, "font-weight": weight, "dominant-baseline": "central",
+      x, y: y + 0.35 * size, fill, "font-size": size, "font-weight": weight,
       "text-anchor": { left: "start", center: "middle", right: "end" }[align], ...(turned && { transform: `rotate(-90 ${x.toFixed(2)} ${y.toFixed(2)})` }),
     }, fitted(text, most, (part) => ruler.width(part, size, weight))),
     image: (source, [sx, sy, sw, sh], [x, y, width, height]) => {
@@ -133,15 +140,15 @@ export function svgPen(family, ruler) {
       draw();
       parts.push("</g>");
     },
+    moved: (x, y, draw, scale = 1) => {
+      parts.push(`<g transform="translate(${+x.toFixed(2)} ${+y.toFixed(2)})${scale === 1 ? "" : ` scale(${scale.toFixed(4)})`}">`);
+      draw();
+      parts.push("</g>");
+    },
     width: ruler.width,
   };
   const finish = (/** @type {number} */ width, /** @type {number} */ height) => `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escaped(family)}">\n${parts.join("\n")}\n</svg>\n`;
-  const moved = (/** @type {number} */ x, /** @type {number} */ y, /** @type {() => void} */ draw) => {
-    parts.push(`<g transform="translate(${x} ${y})">`);
-    draw();
-    parts.push("</g>");
-  };
-  return { pen, moved, finish };
+  return { pen, finish };
 }
 
 /** @param {string} text */

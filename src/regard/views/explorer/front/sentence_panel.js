@@ -1,8 +1,9 @@
 // The text itself, its words shaded by weight: what the selected word looks at, or who looks at it.
 
 import { arrowsOf, clamp, create, segments } from "./dom.js";
+import { digits, drawFlow, flowOf, NARROW, tableOf, WIDE } from "./figures.js";
 import { cellLabel, cellName, directionOf, startsOn } from "./labels.js";
-import { legend } from "./legend.js";
+import { drawLegend, legend, scaleNote } from "./legend.js";
 import { cellAt, times } from "./pooling.js";
 import { colourOf, css, inkOn, weightText } from "./scale.js";
 import { VALUES } from "./state.js";
@@ -86,29 +87,43 @@ export function sentencePanel(explorer) {
       stale ||= has("lang");
       if (stale || has("query", "key", "direction", "view", "depth")) redraw();
     },
-    size: () => [680, wordBoxes(explorer, element).height + 20],
-    draw(pen) {
-      const ink = explorer.colour("--ink");
-      for (const { text, x, y, width, fill, colour } of wordBoxes(explorer, element).boxes) {
-        if (fill) pen.rect(x, y, width, 22, fill);
-        pen.text(text, x + width / 2, y + 11, { size: 14, fill: fill ? colour : ink, align: "center" });
-      }
+    figure(ruler) {
+      const shown = drawn;
+      if (!shown || stale) return null;
+      const parts = SIDES.filter((side) => texts[side].words.children.length).map((side) => ({ title: single() ? "" : say(side === "query" ? "queries" : "keys"), words: wordsOf(texts[side].words) }));
+      const all = parts.flatMap(({ words }) => words), width = flowOf(ruler, all, NARROW).height > 5 * 26 ? WIDE : NARROW;
+      let bottom = 20;
+      const flows = parts.map(({ title, words }) => {
+        const top = bottom + (title ? 20 : 0), flow = flowOf(ruler, words, width);
+        bottom = top + flow.height + 8;
+        return { title, top, flow };
+      });
+      return {
+        width, height: bottom + 44, notes: [note.textContent, scaleNote(explorer, shown.scale)],
+        draw(pen) {
+          const ink = explorer.colour("--ink");
+          pen.text(about.textContent ?? "", 0, 8, { size: 13, weight: 600, fill: ink, most: width });
+          for (const { title, top, flow } of flows) {
+            if (title) pen.text(title, 0, top - 9, { size: 11, fill: explorer.colour("--quiet") });
+            drawFlow(explorer, pen, flow, 0, top);
+          }
+          drawLegend(explorer, pen, shown.scale, 0, bottom + 4);
+        },
+      };
+    },
+    table() {
+      const { query: q, key: k, direction: now } = state.get();
+      if (!drawn || stale || q === null || k === null) return null;
+      const { values, C, rowStarts, colStarts } = drawn.cells, side = now === "looks" ? "key" : "query", row = cellAt(rowStarts, q), col = cellAt(colStarts, k);
+      const starts = startsOn(drawn.cells, side), weights = times(starts.length - 1, (i) => values[side === "key" ? row * C + i : i * C + col]);
+      const rows = weights.map((weight, i) => [starts[i], cellLabel(explorer.axes(), /** @type {{cells: Cells}} */ (drawn).cells, side, i), digits(weight)]);
+      return tableOf(explorer, ["position", side, "weight"], rows, { title: about.textContent });
     },
   };
 }
 
-/** The shaded words as boxes in lines of 660 pixels. @param {Explorer} explorer @param {HTMLElement} element */
-function wordBoxes({ ruler }, element) {
-  const boxes = [];
-  let x = 10, y = 10;
-  for (const text of element.querySelectorAll(".words")) {
-    for (const node of text.children) {
-      const word = /** @type {HTMLElement} */ (node), label = word.textContent ?? "", width = ruler.width(label, 14) + 8;
-      if (x + width > 670) [x, y] = [10, y + 26];
-      boxes.push({ text: label, x, y, width, fill: word.style.background, colour: word.style.color });
-      x += width + 3;
-    }
-    if (text.children.length) [x, y] = [10, y + 38];
-  }
-  return { boxes, height: y };
-}
+/** The words as they are shaded. @param {HTMLElement} list */
+const wordsOf = (list) => Array.from(list.children, (node) => {
+  const word = /** @type {HTMLElement} */ (node), { background, color } = word.style;
+  return { text: word.textContent ?? "", fill: background, colour: color, edge: word.getAttribute("aria-selected") === "true" ? "--mark" : undefined };
+});

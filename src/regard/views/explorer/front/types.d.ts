@@ -205,10 +205,10 @@ interface Panel {
   update(state: State, has: Has): void;
   /** The cells of the open head as they are shown; null, and why, where they cannot be. */
   show?(cells: Cells | null, problem: string): void;
-  /** What is on screen, drawn with a pen of the given kind, for export; absent where there is no picture. */
-  draw?(pen: Pen): void;
-  /** The size of that picture in CSS pixels. */
-  size?(): [number, number];
+  /** What is on screen as a picture for a paper; null where there is nothing to save. */
+  figure?(ruler: Pen): Figure | null;
+  /** The numbers of that picture. */
+  table?(): Table | null;
   destroy?(): void;
 }
 
@@ -248,6 +248,12 @@ interface MountOptions {
   link?(state: State): string;
 }
 
+/** A picture for a paper, of one of two widths. */
+interface Figure { width: number; height: number; draw(pen: Pen): void; notes?: (string | null | undefined | false)[]; title?: string }
+
+/** Numbers in columns for CSV, and as they are for JSON. */
+interface Table { columns: string[]; rows: (string | number | null)[][]; about: Record<string, any> }
+
 /** Draws on a canvas or as SVG, with the same calls. */
 interface Pen {
   rect(x: number, y: number, width: number, height: number, fill: string | null, stroke?: string, wide?: number): void;
@@ -256,6 +262,7 @@ interface Pen {
   text(text: string, x: number, y: number, style: TextStyle): void;
   image(source: HTMLCanvasElement, part: [number, number, number, number], to: [number, number, number, number]): void;
   clip(x: number, y: number, width: number, height: number, draw: () => void): void;
+  moved(x: number, y: number, draw: () => void, scale?: number): void;
   width(text: string, size: number, weight?: number): number;
 }
 

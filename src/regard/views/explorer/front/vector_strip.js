@@ -4,7 +4,7 @@ import { clamp, create } from "./dom.js";
 import { spell } from "./number_text.js";
 
 /** The longest vector that is shown as numbers. */
-const NUMBERS = 6;
+export const NUMBERS = 6;
 
 /**
  * `mark` marks one dimension, all (null) or none; `at` is the dimension under the pointer.
@@ -70,4 +70,17 @@ function barStrip(values, largest) {
       return clamp(Math.floor(((event.clientX - left) / (width || 1)) * count), 0, count - 1);
     },
   };
+}
+
+/** The colours of positive and negative numbers in a file. */
+const SIGNS = ["#c8590e", "#2f6fd6"];
+
+/** The bars of a long vector. @param {Pen} pen @param {Float64Array} values @param {number} largest @param {number} left @param {number} middle @param {number} wide */
+export function drawStrip(pen, values, largest, left, middle, wide) {
+  const step = wide / values.length;
+  pen.line([left, middle, left + wide, middle], "#ddd", 0.5);
+  values.forEach((value, d) => {
+    const high = (8 * Math.abs(value)) / largest;
+    if (high > 0.1) pen.rect(left + d * step, value > 0 ? middle - high : middle, 0.9 * step, high, SIGNS[value > 0 ? 0 : 1]);
+  });
 }

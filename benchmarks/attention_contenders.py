@@ -30,8 +30,7 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.key_sums import sum_over_queries
-from regard.kernels.triton.mask_bands import bands_of
-from regard.kernels.triton.support import ForwardRequest
+from regard.kernels.triton.support import ForwardRequest, bands_of
 from regard.kernels.triton.top_keys import query_statistics
 
 OURS = (

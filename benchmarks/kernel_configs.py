@@ -29,8 +29,7 @@ from regard.kernels.tiles import cores
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.hopper.config import KernelConfig, config_for
-from regard.kernels.triton.mask_bands import bands_of
-from regard.kernels.triton.support import ForwardRequest
+from regard.kernels.triton.support import ForwardRequest, bands_of
 
 CONFIGS = {64: ("2w", "2ws", "2whs", "3w", "3ws", "3bs"), 128: ("2w", "2wh", "2ws", "2whs", "2b")}
 STAGES = {(64, 2): 3, (64, 3): 2, (128, 2): 2}

@@ -21,13 +21,12 @@ from torch import Tensor
 from benchmarks.commit import with_commit
 from benchmarks.dated import finish, heading, table
 from regard.config import Alibi, Learned, Rotary, Sinusoidal, TransformerConfig
-from regard.config.positions import Positions
-from regard.config.styles import Embeddings
+from regard.config.styles import Embeddings, Positions
 from regard.models import Transformer
 from regard.training.batches import IGNORED, Batch
 from regard.training.loop import Task, fit
 from regard.training.plan import Plan
-from regard.training.ranks import joined
+from regard.training.processes import joined
 
 PICTURE = Path(__file__).parents[1] / "src/regard/course/drawings/measured/length-generalisation.json"
 KINDS: dict[str, Positions | None] = {

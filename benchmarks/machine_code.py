@@ -26,8 +26,7 @@ from benchmarks.dated import heading, table
 from benchmarks.without_gpu import compile_only
 from regard.attention_call import AttentionCall
 from regard.kernels.triton.hopper import launch
-from regard.kernels.triton.mask_bands import MaskBands
-from regard.kernels.triton.support import allocate_result
+from regard.kernels.triton.support import MaskBands, allocate_result
 
 HEADINGS = (
     "kernel",

@@ -25,8 +25,7 @@ from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.forward import forward
-from regard.kernels.triton.mask_bands import bands_of
-from regard.kernels.triton.support import ForwardRequest, ForwardResult
+from regard.kernels.triton.support import ForwardRequest, ForwardResult, bands_of
 from regard.records import Record
 from regard.trace import Trace
 

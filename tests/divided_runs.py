@@ -11,7 +11,7 @@ from tiny_runs import VOCAB, Numbers, train
 from torch import Tensor, nn
 
 from regard.training.loop import Callback, Outcome
-from regard.training.ranks import Ranks, joined
+from regard.training.processes import Ranks, joined
 from regard.training.sharding import full_weights, own_part
 
 OPTIONS: dict[str, Any] = {

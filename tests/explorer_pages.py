@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page
 from regard import Trace
 from regard.errors import RegardError
 from regard.hand_calculation.calculation import calculate
-from regard.hand_calculation.numpy_code import script as numpy_script
+from regard.hand_calculation.calculation import script as numpy_script
 from regard.messages import LANGUAGES
 from regard.views.explorer import front
 from regard.views.explorer.answers import Answer, sentence

@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 import regard.text.tokenizer
 from regard.errors import ArgumentError, FileError
-from regard.text import tokenizer_trial
+from regard.text import tokenizer_checks
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -252,7 +252,7 @@ def hostile() -> dict[str, bytes]:
 
 def try_tokenizer(content: bytes) -> None:
     """Try and use a file; only ArgumentError and FileError may be raised."""
-    found = tokenizer_trial.try_content(content)
+    found = tokenizer_checks.try_content(content)
     if "key" in found:
         assert str(FileError(found["key"], path="tokenizer.json", **found["values"]))
         return

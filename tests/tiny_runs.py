@@ -19,7 +19,7 @@ from regard.training.checkpoint_store import CheckpointStore, Snapshot
 from regard.training.journal import Event, Listener, Started, Stepped
 from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.plan import Plan
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
 from regard.training.step import Forward
 
 VOCAB = 11

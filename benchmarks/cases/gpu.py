@@ -53,10 +53,8 @@ def our_step(ids: "torch.Tensor", targets: "torch.Tensor") -> Contender:
     from regard.models import Transformer
     from regard.recipes import read_recipe
     from regard.recipes.running import decoder_logits
-    from regard.training.optimizer import adamw
-    from regard.training.ranks import Ranks
-    from regard.training.signals import StopRequest
-    from regard.training.step import GraphedUpdate, Objective, Update
+    from regard.training.processes import Ranks, StopRequest
+    from regard.training.step import GraphedUpdate, Objective, Update, adamw
 
     plan = read_recipe("gpt2-124m").training
     model = Transformer(TransformerConfig.gpt2(vocab_size=VOCABULARY, dropout=0.0)).cuda().train()

@@ -19,8 +19,8 @@ def contenders(objective: "torch.nn.Module", compiled: bool, **options: Any) -> 
     import torch
 
     import regard
-    from regard.training.optimizer import adamw
     from regard.training.plan import Plan
+    from regard.training.step import adamw
 
     class Loss(torch.nn.Module):
         """The loss of a model."""

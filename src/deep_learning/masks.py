@@ -14,7 +14,7 @@ import numpy as np
 from regard.arrays import Array, is_tensor
 from regard.errors import ArgumentError, DtypeError
 from regard.masks import Mask
-from regard.masks.convert import kind_of, zero_or_one
+from regard.masks.mask import kind_of, zero_or_one
 from regard.messages import say
 
 

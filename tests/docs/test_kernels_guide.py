@@ -11,8 +11,7 @@ from pages import Page, spans
 
 from regard import Mask, See, backends
 from regard.axes import bin_width
-from regard.kernels.triton.support import DTYPES, MAX_TOP, MIN_CAPABILITY
-from regard.kernels.triton.tile_sizes import MAX_HEAD_WIDTH
+from regard.kernels.triton.support import DTYPES, MAX_HEAD_WIDTH, MAX_TOP, MIN_CAPABILITY
 from regard.messages import LANGUAGES, Language, use_language
 
 ROOT = Path(__file__).parents[2]

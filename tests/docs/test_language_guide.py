@@ -24,8 +24,8 @@ from regard.cli import main
 from regard.config.weights import weight_shapes
 from regard.evaluation.poems import form_of
 from regard.language import BUNDLED
-from regard.language.loading import SETTINGS, TOKENIZER, bundled
-from regard.language.settings import FIELDS
+from regard.language.hub_files import FIELDS, SETTINGS
+from regard.language.loading import TOKENIZER, bundled
 from regard.messages import LANGUAGES, Language
 from regard.recipes import read_recipe
 

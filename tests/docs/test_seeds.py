@@ -25,7 +25,7 @@ from deep_learning.attention import scaled_dot_product_attention
 from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
-from regard.functional.heads import merge_heads, split_heads
+from regard.functional.attention import merge_heads, split_heads
 
 SEEDS = Path(__file__).parents[2].parent / "shared" / "seeds"
 

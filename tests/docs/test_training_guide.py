@@ -27,7 +27,7 @@ from regard.recipes.data import OWN_VALID_SHARE
 from regard.recipes.puzzles import solve
 from regard.text.tokenizer_training import Kind
 from regard.training.plan import Plan
-from regard.training.ranks import SECONDS
+from regard.training.processes import SECONDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/training.md", "docs/training.zh-CN.md")

@@ -195,7 +195,7 @@ def _apply_faults(request: dict[str, Any], calls: list[object]) -> None:
 
 def _kill_at(n: int, out: str, calls: list[object]) -> None:
     """Kill the process at the n-th call: a file below `out` is opened, renamed or removed, or a save makes a call."""
-    from regard.training import durable
+    from regard.training import run_files
 
     def count(call: object = None) -> None:
         calls.append(call)
@@ -206,7 +206,7 @@ def _kill_at(n: int, out: str, calls: list[object]) -> None:
         if event in ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir") and str(arguments[0]).startswith(out):
             count()
 
-    durable.fault_point = count
+    run_files.fault_point = count
     sys.addaudithook(watch)
 
 

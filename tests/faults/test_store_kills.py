@@ -22,7 +22,7 @@ import pytest
 import torch
 
 from regard.errors import FileError, TooLargeError
-from regard.training import checkpoint_store, durable
+from regard.training import checkpoint_store, run_files
 from regard.training.checkpoint_store import CheckpointStore, Snapshot
 
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "20"))
@@ -101,7 +101,7 @@ def kill_at_point(store: CheckpointStore, ready: CheckpointStore, before: tuple[
             if not next(calls):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        durable.fault_point = kill_at_last
+        run_files.fault_point = kill_at_last
         store.save(snapshot(step))
 
     with forked(save) as (child, _):

@@ -20,13 +20,10 @@ if AVAILABLE := torch.cuda.is_available():  # without such a device Triton may b
     from regard.kernels.tiles import Bins
     from regard.kernels.triton import hopper
     from regard.kernels.triton.attention import observe
-    from regard.kernels.triton.candidates import Candidates
     from regard.kernels.triton.forward import forward
     from regard.kernels.triton.key_sums import sum_over_queries
-    from regard.kernels.triton.mask_bands import bands_of
-    from regard.kernels.triton.support import ForwardRequest, ForwardResult
-    from regard.kernels.triton.tile_sizes import SEARCH_BLOCKS, blocks_for
-    from regard.kernels.triton.top_keys import query_statistics
+    from regard.kernels.triton.support import SEARCH_BLOCKS, ForwardRequest, ForwardResult, bands_of, blocks_for
+    from regard.kernels.triton.top_keys import Candidates, query_statistics
     from regard.records import Top
 
     if AVAILABLE := hopper.is_available(torch.device("cuda")):

@@ -27,11 +27,10 @@ if torch.cuda.is_available():  # without such a device Triton may be missing
     from regard.kernels.tiles import Bins
     from regard.kernels.triton.attention import attention, observe
     from regard.kernels.triton.autograd import attention_with_gradient
-    from regard.kernels.triton.exact_weights import rectangle
     from regard.kernels.triton.forward import forward
     from regard.kernels.triton.key_sums import sum_over_queries
-    from regard.kernels.triton.mask_bands import bands_of
-    from regard.kernels.triton.support import ForwardRequest, ForwardResult
+    from regard.kernels.triton.second_pass import rectangle
+    from regard.kernels.triton.support import ForwardRequest, ForwardResult, bands_of
     from regard.kernels.triton.top_keys import query_statistics
 
 pytestmark = [

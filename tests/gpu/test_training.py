@@ -12,7 +12,7 @@ from regard.models import RecurrentModel
 from regard.recipes import Recipe, read_recipe
 from regard.recipes.running import train
 from regard.training.metrics import MetricsFile
-from regard.training.optimizer import optimizer_state
+from regard.training.step import optimizer_state
 
 pytestmark = [
     pytest.mark.gpu,
@@ -87,7 +87,7 @@ def test_a_recurrent_model_has_gradients_in_either_mode(cell: Literal["elman", "
 
 
 def test_a_step_that_is_not_finite_is_skipped() -> None:
-    from regard.training.optimizer import adamw, skip_unless
+    from regard.training.step import adamw, skip_unless
 
     model = torch.nn.Linear(3, 2).cuda()
     plan = replace(recipe().training, lr=0.1)

@@ -23,6 +23,7 @@ SLOW = {
 ALSO = {
     "test_hand_calculation.py",
     "cli/test_learn_transfer.py",
+    "course/drawings/test_measured.py",
     "course/test_questions_due.py",
     "kernels/test_hopper_config.py",
     "trace/test_measures.py",

@@ -29,7 +29,7 @@ ALLOWED = {
         "made.open",
     },  # the module that writes files
     "files/input.py": {"os.open", "os.fdopen"},  # the module that reads files
-    "training/durable.py": {"os.open", "os.replace", "source.rename"},  # new files of a run, and folders
+    "training/run_files.py": {"os.open", "os.replace", "source.rename"},  # new files of a run, and folders
     "images.py": {"Image.open"},  # of a file that files/input.py opened, and of bytes
     "memory.py": {"open"},  # /proc/meminfo
     "cli/entry.py": {"os.open"},  # the null device

@@ -19,7 +19,7 @@ from tolerances import assert_close, assert_same_bits
 from regard import Mask, explain
 from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError, TooLargeError, UnknownNameError
 from regard.hand_calculation import Steps
-from regard.hand_calculation.explanations import grid, spell
+from regard.hand_calculation.steps import grid, spell
 from regard.reference import scaled_dot_product_attention
 
 HAND = ([[1, 0]], [[1, 0], [0, 1], [1, 0]], [[10, 0], [0, 20], [30, 0]])

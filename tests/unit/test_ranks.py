@@ -78,7 +78,7 @@ DEFERRED_IMPORTS = {
     ("regard.masks.rules", "torch"),
     ("regard.masks.mask", "torch"),
     ("regard.masks.bound", "torch"),
-    ("regard.masks.convert", "torch"),
+    ("regard.masks.mask", "torch"),
     ("regard.masks.padding", "torch"),
     ("regard.attention_call", "regard.functional.attention"),
     ("regard.dispatch.backend_choice", "regard.dispatch.torch_backends"),
@@ -109,7 +109,7 @@ DEFERRED_IMPORTS = {
     ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
     ("regard.surveys.running", "torch"),
     ("regard.surveys.running", "regard.capture"),
-    ("regard.surveys.running", "regard.training.ranks"),
+    ("regard.surveys.running", "regard.training.processes"),
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }

@@ -14,11 +14,11 @@ from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.trace.pooling import pool_at
 from regard.trace.trace import ScaleName
+from regard.views.colours import Scale
 from regard.views.explorer import front
 from regard.views.explorer.overview import words as shown_words
 from regard.views.explorer.source import TraceSource
 from regard.views.picture import picture, rescaled
-from regard.views.scales import Scale
 
 pytestmark = pytest.mark.web
 

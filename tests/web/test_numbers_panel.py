@@ -12,7 +12,7 @@ import regard
 from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
 from explorer_pages import MadeUp, browser_page, open_explorer
 from regard.attention_call import WeightsFromQK
-from regard.hand_calculation.explanations import spell
+from regard.hand_calculation.steps import spell
 from regard.messages import LANGUAGES, Language, say
 
 pytestmark = pytest.mark.web

@@ -8,7 +8,7 @@ from deep_learning.masks import from_visible
 from deep_learning.nn.attention_call import attend, check_input, check_tensor, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
-from regard.functional.heads import merge_heads, split_heads
+from regard.functional.attention import merge_heads, split_heads
 from regard.masks import Mask
 
 

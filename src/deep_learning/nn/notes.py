@@ -12,7 +12,7 @@ from deep_learning.nn.attention_call import attend, check_input, check_tensor, z
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.errors import ShapeError
-from regard.functional.heads import merge_heads, split_heads
+from regard.functional.attention import merge_heads, split_heads
 from regard.masks import Mask
 from regard.reference.positions import sinusoidal_positions
 

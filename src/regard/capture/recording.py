@@ -20,7 +20,7 @@ from regard.dispatch.observation import attend_and_observe, observe_attention
 from regard.dispatch.recording import copied_outputs
 from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.observe import all_weights
+from regard.kernels.chunked.forward import all_weights
 from regard.masks.padding import Padding, padding_of, without_rows
 from regard.records import Record, Rest, See, Statistics, Top
 

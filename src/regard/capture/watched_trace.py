@@ -25,7 +25,7 @@ from regard.capture.torch_internals import Isolated
 from regard.dispatch.torch_backends import rectangle
 from regard.exact_weights import ExactWeights
 from regard.functional.statistics import distance, entropy, top_keys
-from regard.kernels.chunked.observe import scores_of_rows
+from regard.kernels.chunked.forward import scores_of_rows
 from regard.masks import Mask
 from regard.messages import Listed, say
 from regard.records import DecodeStep, Record, See

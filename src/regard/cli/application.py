@@ -8,18 +8,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from regard.cli.chat_command import chat
-from regard.cli.checkpoint_commands import convert, pull
 from regard.cli.doctor_command import doctor
 from regard.cli.explain_command import explain
 from regard.cli.heads_commands import heads, survey
 from regard.cli.help_page import help_page
+from regard.cli.language_commands import chat, convert, generate, pull, translate
 from regard.cli.learn import COMMANDS, learn
-from regard.cli.plot_commands import film, plot
 from regard.cli.see_command import see
 from regard.cli.streams import put
-from regard.cli.text_commands import generate, translate
-from regard.cli.training_commands import evaluate, train
+from regard.cli.training_commands import evaluate, film, plot, train
 from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.messages import Listed
 

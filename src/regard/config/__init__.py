@@ -3,13 +3,19 @@
 RecurrentConfig describes the recurrent models that it is compared with.
 """
 
-from regard.config.positions import (
+from regard.config.recurrent import RecurrentConfig
+from regard.config.styles import (
     Alibi,
+    AttentionStyle,
+    Biases,
+    Embeddings,
     FactorScaling,
     Learned,
     LinearScaling,
     Llama3Scaling,
+    Norm,
     NtkScaling,
+    Output,
     Positions,
     Relative,
     Rotary,
@@ -17,8 +23,6 @@ from regard.config.positions import (
     Sinusoidal,
     YarnScaling,
 )
-from regard.config.recurrent import RecurrentConfig
-from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output
 from regard.config.transformer import GATES, TransformerConfig
 from regard.config.tree import from_tree, recurrent_from_tree, to_tree
 

@@ -10,8 +10,20 @@ from typing import Any, Literal, get_args
 
 from regard.arrays import check_counts
 from regard.axes import head_width
-from regard.config.positions import FactorScaling, Learned, Llama3Scaling, Positions, Rotary, Sinusoidal
-from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
+from regard.config.styles import (
+    AttentionStyle,
+    Biases,
+    Embeddings,
+    FactorScaling,
+    Learned,
+    Llama3Scaling,
+    Norm,
+    Output,
+    Positions,
+    Rotary,
+    Sinusoidal,
+    check_dropout,
+)
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
 from regard.layer_rules import factors_of
 from regard.messages import Listed

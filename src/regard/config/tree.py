@@ -14,20 +14,22 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 import numpy as np
 
-from regard.config.positions import (
+from regard.config.recurrent import RecurrentConfig
+from regard.config.styles import (
     Alibi,
+    Embeddings,
     FactorScaling,
     Learned,
     LinearScaling,
     Llama3Scaling,
+    Norm,
     NtkScaling,
+    Output,
     Relative,
     Rotary,
     Sinusoidal,
     YarnScaling,
 )
-from regard.config.recurrent import RecurrentConfig
-from regard.config.styles import Embeddings, Norm, Output
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError, RegardError
 from regard.messages import Listed

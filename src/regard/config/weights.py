@@ -7,8 +7,8 @@ model and the torch modules are all checked against this list. No arrays here.
 from collections.abc import Iterable, Mapping
 
 from regard.axes import Shape
-from regard.config.positions import Learned, Relative
 from regard.config.recurrent import RecurrentConfig, recurrent_shapes
+from regard.config.styles import Learned, Relative
 from regard.config.transformer import GATES, TransformerConfig
 from regard.errors import ShapeError, UnknownNameError
 from regard.messages import Listed

@@ -15,7 +15,7 @@ from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
 from regard.dispatch.recording import make_record, require_memory_for
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.observe import all_weights, observe
+from regard.kernels.chunked.forward import all_weights, observe
 from regard.kernels.chunked.workers import SingleThread
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.masks import Mask

@@ -127,9 +127,9 @@ def _require_memory(call: AttentionCall, key: str) -> None:
 def rectangle(call: AttentionCall, lse: Tensor, rows: slice, cols: slice) -> Tensor:
     """Exact weights of rows × cols, by the GPU kernels where they can, else by torch operations."""
     if refusal(replace(call, see=None, dropout=0.0)) is None:
-        from regard.kernels.triton import exact_weights
+        from regard.kernels.triton import second_pass
 
-        return exact_weights.rectangle(call, lse, rows, cols)
+        return second_pass.rectangle(call, lse, rows, cols)
     return chunked.rectangle(call, lse, rows, cols)
 
 

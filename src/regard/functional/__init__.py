@@ -10,9 +10,17 @@ from regard.errors import MissingPackageError
 if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.functional", package="torch", extra="torch")
 
-from regard.functional.attention import attention_scores, log_sum_exp, scaled_dot_product_attention, softmax
+from regard.functional.attention import (
+    attention_scores,
+    linear,
+    log_sum_exp,
+    merge_heads,
+    multi_head_attention,
+    scaled_dot_product_attention,
+    softmax,
+    split_heads,
+)
 from regard.functional.fused import sdpa
-from regard.functional.heads import linear, merge_heads, multi_head_attention, split_heads
 from regard.functional.norms import layer_norm, rms_norm
 from regard.functional.position_wise import feed_forward, gated_feed_forward, gelu, relu, silu
 from regard.functional.positions import (

@@ -1,7 +1,7 @@
-"""Softmax, and attention with its weights, in eager PyTorch: the counterpart of `reference.attention`.
+"""Softmax, attention with its weights, and multi-head attention in eager PyTorch: `reference.attention` for tensors.
 
-Differentiable by autograd, with the edge cases of the reference. Rows that become NaN are kept out of the products,
-so that an unused row cannot make the gradients of other rows NaN: NaN times a zero gradient is NaN.
+Differentiable by autograd, with the edge cases of the reference. Rows that become NaN are kept out of the products, so
+that an unused row cannot make the gradients of other rows NaN: NaN times a zero gradient is NaN.
 """
 
 import math
@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-from regard.axes import Sizes, attention_sizes, check_bias
+from regard.axes import Sizes, attention_sizes, check_bias, head_width
+from regard.layer_rules import Projections
 from regard.masks import Mask
 
 
@@ -169,3 +170,44 @@ def visible_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:
 def repeat_kv_heads(x: Tensor, sizes: Sizes) -> Tensor:
     """Repeat each key/value head for the query heads of its group."""
     return x if sizes.G == sizes.H else x.repeat_interleave(sizes.H // sizes.G, dim=-3)
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """(…, T, D) to (…, H, T, E): head h gets the columns h·E … (h+1)·E."""
+    return x.unflatten(-1, (n_heads, head_width(x.shape[-1], n_heads))).transpose(-3, -2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """(…, H, T, E) to (…, T, H·E): the inverse of `split_heads`."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+def multi_head_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    projections: Projections,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    mask: MaskLike = None,
+    bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Output (…, T, D) and weights (…, H, T, S) for q (…, T, D), k and v (…, S, D)."""
+    p = projections
+    if q.ndim == 2:  # one sample: add a batch axis, or heads would count as samples
+        output, weights = multi_head_attention(q[None], k[None], v[None], p, n_heads, n_kv_heads, mask, bias)
+        return output[0], weights[0]
+    n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+    attended, weights = scaled_dot_product_attention(
+        split_heads(linear(q, p.W_q, p.b_q), n_heads),
+        split_heads(linear(k, p.W_k, p.b_k), n_kv_heads),
+        split_heads(linear(v, p.W_v, p.b_v), n_kv_heads),
+        mask=mask,
+        bias=bias,
+    )
+    return linear(merge_heads(attended), p.W_o, p.b_o), weights
+
+
+def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    """x W + b. `nn.Linear` stores the transpose of this W."""
+    return x @ W if b is None else x @ W + b

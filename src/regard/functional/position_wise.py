@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.axes import Shape
 from regard.errors import ArgumentError, ShapeError
-from regard.functional.heads import linear
+from regard.functional.attention import linear
 from regard.messages import Listed
 
 Approximate = Literal["none", "tanh"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.arrays import check_counts
-from regard.config.positions import FactorScaling, LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
+from regard.config.styles import FactorScaling, LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.functional.attention import computing_dtype
 from regard.functional.position_wise import floats

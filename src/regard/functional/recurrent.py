@@ -8,8 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.functional.attention import scaled_dot_product_attention
-from regard.functional.heads import linear
+from regard.functional.attention import linear, scaled_dot_product_attention
 from regard.layer_rules import check_additive, check_general, check_recurrent
 from regard.masks import Mask
 

@@ -1,10 +1,7 @@
 """`explain`: attention calculated by hand, every step with its numbers, shape and a sentence.
 
-    calculation      the numbers, in float64, in the order of a calculation on paper
-    steps            Step and Steps, the result of `explain`
-    explanations     the lines that explain the numbers of each step
-    number_format    text of numbers and matrices
-    numpy_code       the same calculation as NumPy code to paste
+    calculation      the numbers, in float64, in the order of a calculation on paper; and the same as NumPy code
+    steps            Step and Steps, the result of `explain`, with lines that explain the numbers of each step
 
 One head at a time, for reading, not for speed. Independent of `dispatch`.
 """

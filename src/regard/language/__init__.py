@@ -13,17 +13,17 @@ _MODULES = {
     "BUNDLED": "loading",
     "LanguageModel": "model",
     "Seen": "seeing",
-    "Settings": "settings",
+    "Settings": "hub_files",
     "load": "loading",
 }
 
 __all__ = ["BUNDLED", "LanguageModel", "Seen", "Settings", "load"]
 
 if TYPE_CHECKING:
+    from regard.language.hub_files import Settings
     from regard.language.loading import BUNDLED, load
     from regard.language.model import LanguageModel
     from regard.language.seeing import Seen
-    from regard.language.settings import Settings
 
 
 def __getattr__(name: str) -> Any:

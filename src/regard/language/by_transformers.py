@@ -21,12 +21,10 @@ from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
-from regard.language.embedding import padded
-from regard.language.hub_files import CONFIG, HubFiles, read_tokenizer
+from regard.language.hub_files import CONFIG, HubFiles, SpecialIds, Task, read_tokenizer
 from regard.language.input_text import check_text
-from regard.language.model import LanguageModel, ModelBackend
+from regard.language.model import LanguageModel, ModelBackend, padded
 from regard.language.seeing import Seen, SilencedToken, labels
-from regard.language.settings import SpecialIds, Task
 from regard.messages import Listed, say
 from regard.packages import require_package
 from regard.records import See

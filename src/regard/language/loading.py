@@ -1,33 +1,53 @@
-"""`load`: a LanguageModel from a folder, or a bundled one by name; `pull`: a model from the hub into its cache.
+"""`load`: a LanguageModel by name or folder; `pull`: a model from the hub; `convert`: to Hugging Face's layout.
 
 Every file is validated before use, and the files are checked against each other. `load` never downloads. The names of
 variables and folders of the cache are those of the package `huggingface_hub`; reading the cache does not import it.
 """
 
+import json
 import os
 import re
 import warnings
+from collections.abc import Mapping
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from regard.checkpoints import Stored, read_model
+from regard.checkpoints import Stored, read_model, write_hub_model
+from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.gguf_file import is_gguf
 from regard.checkpoints.gguf_model import read_gguf
-from regard.checkpoints.hub_folder import of_family, read_hub_model
-from regard.checkpoints.model_folder import file_in_folder, gguf_of, is_hub_folder, is_known_family, model_folder_of
+from regard.checkpoints.hub_folder import hub_settings, of_family, read_hub_model
+from regard.checkpoints.model_folder import (
+    file_in_folder,
+    gguf_of,
+    is_hub_folder,
+    is_known_family,
+    model_folder_of,
+)
 from regard.checkpoints.tensor_file import CONFIG
+from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
-from regard.files.output import reason_of
+from regard.files.output import reason_of, write_bytes
+from regard.language.hub_files import (
+    LARGEST_TOKENIZER_CONFIG,
+    SETTINGS,
+    TOKENIZER_CONFIG,
+    GgufFiles,
+    HubFiles,
+    Task,
+    read_settings,
+    special_ids_of,
+)
+from regard.language.hub_files import read_tokenizer as read_tokenizer_of
 from regard.language.input_text import WORDS_FILE, read_words
 from regard.language.model import LanguageModel, ModelBackend
-from regard.language.settings import Task, read_settings, special_ids_of
 from regard.messages import Listed, say
 from regard.packages import require_package
 from regard.reference import Transformer
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import LARGEST_FILE, Tokenizer
 
 if TYPE_CHECKING:
     from regard.language.hub_files import HubFiles
@@ -64,7 +84,7 @@ def bundled(name: str) -> Path:
     return folder
 
 
-TOKENIZER, SETTINGS = "tokenizer.json", "generation_config.json"
+TOKENIZER = "tokenizer.json"
 BackendName = Literal["numpy", "torch", "transformers"]
 LARGE = 20_000_000
 """Weights from which a public model is computed by torch, if it is installed: NumPy takes several times as long."""
@@ -266,3 +286,131 @@ def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
 
 def _endpoint() -> str:
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+
+
+COPIED = (
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    SETTINGS,
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "tokenizer.model",
+    "spiece.model",
+    "source.spm",
+    "target.spm",
+    "modules.json",
+    "sentence_bert_config.json",
+    "1_Pooling/config.json",
+)
+"""The files beside the weights that a folder of the hub may have."""
+
+
+class Converted(NamedTuple):
+    """What was written."""
+
+    family: str
+    folder: Path
+    files: tuple[str, ...]
+
+
+def convert(source: str | os.PathLike[str], folder: str | os.PathLike[str], family: str | None = None) -> Converted:
+    """Write a model in Hugging Face's layout: config.json, model.safetensors and its tokenizer.
+
+    source   a GGUF file, a folder of the hub, a folder that this package wrote, or a bundled model's name
+    family   the `model_type` to write a model of our own format as; by default the first that describes it
+
+    Numbers are written as they are stored; quantised ones as float32. Raises FileError and ArgumentError.
+    """
+    found, target = find_model(source), Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ArgumentError("convert-not-empty", path=str(target))
+    if (file := gguf_of(found)) is not None:
+        name = _from_gguf(file, target)
+    elif is_hub_folder(found):
+        name = _from_hub(found, target)
+    else:
+        name = _from_own(found, target, family)
+    return Converted(name, target, tuple(sorted(path.name for path in target.iterdir())))
+
+
+def _write(target: Path, family: str, stored: Stored, more: Mapping[str, Any]) -> None:
+    tensors = stored.tensors
+    dtypes = {name: dtype for name, dtype in tensors.dtypes.items() if dtype == "bfloat16"}
+    write_hub_model(target, family, stored.config, tensors, dtypes=dtypes, more=more)
+
+
+def _from_gguf(path: Path, target: Path) -> str:
+    file, about, tensors = read_gguf(path)
+    stored = Stored(*of_family(path, about, lambda: tensors))
+    files = GgufFiles(path, about, file.metadata)
+    assert stored.config.vocab_size is not None
+    tokenizer = read_tokenizer_of(files, stored.config.vocab_size)
+    ends = files.special_id("eos_token_id", stored.config.vocab_size)
+    more = {name: value for name, value in about.items() if name.endswith("_token_id")}
+    _write(target, about["model_type"], stored, more)
+    if isinstance(tokenizer, Tokenizer):
+        tokenizer.save(target / TOKENIZER)
+        template = dict(files.tokenizer_config) | {"tokenizer_class": "PreTrainedTokenizerFast"}
+        _write_json(target / TOKENIZER_CONFIG, {name: one for name, one in template.items() if one is not None})
+    if ends:
+        _write_json(target / SETTINGS, more | {"eos_token_id": list(ends) if len(ends) > 1 else ends[0]})
+    return str(about["model_type"])
+
+
+def _from_hub(source: Path, target: Path) -> str:
+    """The weights under the usual names in one file; every other file as it is."""
+    files, stored = HubFiles(source), read_model(source)
+    family = str(files.config["model_type"])
+    _write(target, family, stored, files.config)
+    # The keys as their author wrote them: they describe the same model.
+    write_bytes(target / CONFIG, read_file(source / CONFIG, most=LARGEST_TOKENIZER_CONFIG, within=source))
+    _copy(source, target, COPIED)
+    return family
+
+
+def _from_own(source: Path, target: Path, family: str | None) -> str:
+    stored = read_model(source)
+    tokenizer = Tokenizer.read(file_in_folder(source, TOKENIZER)) if (source / TOKENIZER).exists() else None
+    chosen = family_of(stored.config, source) if family is None else family
+    marks = {} if tokenizer is None else {"bos": tokenizer.bos, "eos": tokenizer.eos, "pad": tokenizer.pad}
+    more: dict[str, Any] = {f"{name}_token_id": number for name, number in marks.items() if number is not None}
+    if stored.config.kind == "encoder-decoder" and "bos_token_id" in more:
+        more["decoder_start_token_id"] = more["bos_token_id"]
+    _write(target, chosen, stored, more)
+    if tokenizer is not None:
+        _copy(source, target, (TOKENIZER,))
+        names = dict(zip(marks, tokenizer.raw_tokens(one or 0 for one in marks.values()), strict=True))
+        about = {f"{name}_token": names[name] for name, number in marks.items() if number is not None}
+        _write_json(target / TOKENIZER_CONFIG, about | {"tokenizer_class": "PreTrainedTokenizerFast"})
+    return chosen
+
+
+def family_of(config: TransformerConfig, path: Path) -> str:
+    """The first family that describes a model exactly. FileError where none does."""
+    reasons = []
+    for name, family in FAMILIES.items():
+        if family.settings is None:
+            continue
+        try:
+            hub_settings(name, config)
+        except (ArgumentError, AttributeError, TypeError, ValueError, KeyError) as error:
+            reasons.append(str(error) if isinstance(error, ArgumentError) else name)
+            continue
+        return name
+    raise FileError("convert-no-family", path=str(path), names=Listed(FAMILIES), reason=min(reasons, key=len))
+
+
+def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        if os.path.lexists(source / name):
+            content = read_file(source / name, most=LARGEST_FILE, within=source)
+            (target / name).parent.mkdir(exist_ok=True)
+            write_bytes(target / name, content)
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())

@@ -19,8 +19,8 @@ from regard.messages import Listed
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer
 
 if TYPE_CHECKING:
+    from regard.language.hub_files import Settings
     from regard.language.model import LanguageModel
-    from regard.language.settings import Settings
 
 
 _LINE = re.compile(r"\w*")
@@ -167,7 +167,7 @@ def check_length(text: Prompt, most: int | None) -> None:
 def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
     """The name of the form: the given one, else that of the prompt's first line, else the first one.
 
-    >>> from regard.language.settings import Settings
+    >>> from regard.language.hub_files import Settings
     >>> poet = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜"})
     >>> form_of(poet, "", "七绝"), form_of(poet, "朝辞白帝彩云间，", None), form_of(poet, "", None)
     ('7x4', '7x4', '5x4')
@@ -187,7 +187,7 @@ def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
 def with_punctuation(settings: "Settings", prompt: str, form: str | None = None) -> str | None:
     """A prompt of several lines without punctuation, with punctuation added; None for other prompts.
 
-    >>> from regard.language.settings import Settings
+    >>> from regard.language.hub_files import Settings
     >>> poet = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜"})
     >>> with_punctuation(poet, "床前明月光疑是地上霜"), with_punctuation(poet, "朝辞白帝彩云间千里江陵一日还")
     ('床前明月光，疑是地上霜', '朝辞白帝彩云间，千里江陵一日还')

@@ -11,9 +11,7 @@ if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.layers", package="torch", extra="torch")
 
 from regard.layers.attention import MultiHeadAttention
-from regard.layers.embeddings import OutputLayer, TokenEmbedding
-from regard.layers.feed_forward import FeedForward
-from regard.layers.norms import LayerNorm, RMSNorm
+from regard.layers.position_wise import FeedForward, LayerNorm, OutputLayer, RMSNorm, TokenEmbedding
 from regard.layers.positions import (
     AlibiPositions,
     LearnedPositions,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.arrays import check_counts
 from regard.dispatch import attend_in_model
 from regard.functional.recurrent import LSTMState, additive_scores, elman, lstm, lstm_cell
-from regard.layers.feed_forward import Linear
+from regard.layers.position_wise import Linear
 from regard.masks import Mask
 from regard.records import Attend
 

@@ -1,5 +1,10 @@
-"""The Mask class: named constructors, the operators `&`, `|` and `~`, and a picture when printed."""
+"""The Mask class: named constructors, converters, the operators `&`, `|` and `~`, and a picture when printed.
 
+A raw mask is accepted or refused by its dtype alone; a converter also checks the values, because a wrong convention
+raises no error elsewhere: a 0/1 float mask added to scores masks nothing.
+"""
+
+import sys
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -9,9 +14,8 @@ import numpy as np
 from regard.arrays import Array, is_integer, is_tensor, is_tracing
 from regard.axes import Shape, plain_slice
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.masks import convert
-from regard.masks.bound import BoundMask
-from regard.masks.combined import And, Combined, Not, Or
+from regard.masks import mask
+from regard.masks.bound import And, BoundMask, Combined, Not, Or
 from regard.masks.rules import Band, Dense, Frame, Keys, Prefix, Rule, Segments
 from regard.memory import require_bytes
 
@@ -109,10 +113,10 @@ class Mask:
             if n < 0:
                 raise ArgumentError("prefix-negative", value=int(n))
             return cls(Prefix(int(n)), f"Mask.prefix({n})")
-        counts = convert.whole_numbers(n, "prefix")
+        counts = mask.whole_numbers(n, "prefix")
         if not is_tracing() and (counts < 0).any():
             raise ArgumentError("prefix-negative", value=int(counts.min()))
-        return cls(Prefix(counts), f"Mask.prefix({convert.shape_text(counts)})")
+        return cls(Prefix(counts), f"Mask.prefix({mask.shape_text(counts)})")
 
     # --- by ids of the keys ------------------------------------------------------------------------------
 
@@ -121,8 +125,8 @@ class Mask:
         """Keys whose id is not `pad`. `ids` is (S,) or (B, S)."""
         if not is_integer(pad):
             raise ArgumentError("pad-value", value=pad)
-        ids = convert.whole_numbers(ids, "padding")
-        return cls(Keys(ids != pad), f"Mask.padding({convert.shape_text(ids)}, pad={pad})")
+        ids = mask.whole_numbers(ids, "padding")
+        return cls(Keys(ids != pad), f"Mask.padding({mask.shape_text(ids)}, pad={pad})")
 
     @classmethod
     def segments(cls, ids: Array, queries: Array | None = None) -> "Mask":
@@ -130,9 +134,9 @@ class Mask:
 
         Without `queries` the queries are the last T of the keys.
         """
-        ids = convert.whole_numbers(ids, "segments")
-        queries = None if queries is None else convert.whole_numbers(queries, "segments")
-        return cls(Segments(ids, queries), f"Mask.segments({convert.shape_text(ids)})")
+        ids = mask.whole_numbers(ids, "segments")
+        queries = None if queries is None else mask.whole_numbers(queries, "segments")
+        return cls(Segments(ids, queries), f"Mask.segments({mask.shape_text(ids)})")
 
     # --- from other conventions --------------------------------------------------------------------------
 
@@ -145,8 +149,8 @@ class Mask:
         """
         if isinstance(allowed, Mask):
             return allowed
-        allowed = convert.two_axes(convert.booleans(allowed), "Mask.of")
-        return cls(Dense(allowed), f"Mask.of({convert.shape_text(allowed)})")
+        allowed = mask.two_axes(mask.booleans(allowed), "Mask.of")
+        return cls(Dense(allowed), f"Mask.of({mask.shape_text(allowed)})")
 
     @classmethod
     def from_blocked(cls, blocked: Array, keys: bool = False) -> "Mask":
@@ -154,25 +158,25 @@ class Mask:
 
         `keys=True`: its `key_padding_mask`, (B, S) or (S,). Otherwise its `attn_mask`, (T, S).
         """
-        blocked = convert.zero_or_one(blocked, "from_blocked")
-        name = f"Mask.from_blocked({convert.shape_text(blocked)}{', keys=True' if keys else ''})"
+        blocked = mask.zero_or_one(blocked, "from_blocked")
+        name = f"Mask.from_blocked({mask.shape_text(blocked)}{', keys=True' if keys else ''})"
         if keys:
-            return cls(Keys(convert.one_row_per_sample(blocked == 0, "from_blocked")), name)
+            return cls(Keys(mask.one_row_per_sample(blocked == 0, "from_blocked")), name)
         if blocked.ndim == 3:
             raise ShapeError("from-blocked-3d", found=tuple(blocked.shape))
-        return cls(Dense(convert.two_axes(blocked, "Mask.from_blocked") == 0), name)
+        return cls(Dense(mask.two_axes(blocked, "Mask.from_blocked") == 0), name)
 
     @classmethod
     def from_additive(cls, added: Array) -> "Mask":
         """A mask that is added to the scores: 0 = visible; -inf or the dtype's lowest number = masked."""
-        added = convert.zero_or_lowest(added)
-        return cls(Dense(added == 0), f"Mask.from_additive({convert.shape_text(added)})")
+        added = mask.zero_or_lowest(added)
+        return cls(Dense(added == 0), f"Mask.from_additive({mask.shape_text(added)})")
 
     @classmethod
     def from_keep(cls, keep: Array) -> "Mask":
         """1 = keep, 0 = padding, as Hugging Face's `attention_mask`: (B, S) or (S,); (B, T, S) is one per sample."""
-        keep = convert.zero_or_one(keep, "from_keep") != 0
-        name = f"Mask.from_keep({convert.shape_text(keep)})"
+        keep = mask.zero_or_one(keep, "from_keep") != 0
+        name = f"Mask.from_keep({mask.shape_text(keep)})"
         if keep.ndim <= 2:
             return cls(Keys(keep), name)
         return cls(Dense(keep, per_sample=keep.ndim == 3), name)
@@ -319,3 +323,109 @@ def _axes_of(visible: Array, lead: Shape) -> Array:
     if visible.shape[0] == 1:
         return visible.reshape(*([1] * (len(lead) - 1)), *visible.shape[1:])
     return visible.reshape(*lead[:-1], *visible.shape[1:])
+
+
+def booleans(x: Any) -> Array:
+    """`x` if it is boolean; DtypeError naming the converter if it is not."""
+    x = _array(x)
+    kind = kind_of(x)
+    if kind == "bool":
+        return x
+    key = {"float": "mask-dtype-float", "whole": "mask-dtype-whole"}.get(kind, "mask-dtype-other")
+    raise DtypeError(key, dtype=x.dtype, shape=tuple(x.shape))
+
+
+def whole_numbers(x: Any, what: str) -> Array:
+    """Ids or counts: whole numbers with at least one axis."""
+    x = _array(x)
+    if kind_of(x) not in ("whole", "bool"):
+        raise DtypeError("mask-ids-dtype", what=what, dtype=x.dtype)
+    if x.ndim == 0:
+        raise ShapeError("mask-ids-shape", what=what)
+    # A copy in the one dtype that NumPy and torch can both compare: a Mask is a value, and its ids are small.
+    return x.astype(np.int64) if isinstance(x, np.ndarray) else x.long().clone()
+
+
+def two_axes(x: Array, what: str) -> Array:
+    """`x`, if it has an axis for queries and one for keys."""
+    if x.ndim < 2:
+        raise ShapeError("mask-too-few-axes", what=what, found=tuple(x.shape))
+    return x
+
+
+def zero_or_one(x: Any, what: str) -> Array:
+    """A mask of 0 and 1 in any dtype; any other value raises."""
+    x = _array(x)
+    if kind_of(x) == "other":
+        raise DtypeError("mask-dtype-other", dtype=x.dtype, shape=tuple(x.shape))
+    if x.ndim == 0:
+        raise ShapeError("mask-ids-shape", what=f"Mask.{what}")
+    if kind_of(x) != "bool" and not is_tracing():
+        other = x[(x != 0) & (x != 1)]
+        if other.shape[0]:
+            raise ArgumentError("mask-not-zero-one", what=what, value=other[0].item())
+    return x
+
+
+def zero_or_lowest(x: Any) -> Array:
+    """An additive mask: 0, and -inf or the dtype's lowest number; any other value raises."""
+    x = _array(x)
+    if kind_of(x) != "float":
+        raise DtypeError("from-additive-dtype", dtype=x.dtype)
+    two_axes(x, "Mask.from_additive")
+    if is_tracing():
+        return x
+    other = x[(x != 0) & (x > lowest(x))]
+    nans = x[x != x]
+    if other.shape[0] or nans.shape[0]:
+        value = (other if other.shape[0] else nans)[0].item()
+        raise ArgumentError("from-additive-values", value=value, lowest=lowest(x), dtype=x.dtype)
+    return x
+
+
+def one_row_per_sample(x: Array, what: str) -> Array:
+    if x.ndim not in (1, 2):
+        raise ShapeError("mask-one-row", what=what, found=tuple(x.shape))
+    return x
+
+
+def shape_text(x: Array) -> str:
+    """An array in the name of a mask: its shape."""
+    return "[…]" if is_tracing() else f"[{'×'.join(str(size) for size in x.shape)}]"
+
+
+def kind_of(x: Array) -> str:
+    """bool, whole, float or other."""
+    if is_tensor(x):
+        if x.dtype.is_complex:
+            return "other"
+        name = str(x.dtype).removeprefix("torch.")
+        if x.dtype.is_floating_point:
+            return "other" if name.startswith("float8") else "float"
+        return "bool" if name == "bool" else "whole"
+    return {"b": "bool", "i": "whole", "u": "whole", "f": "float"}.get(x.dtype.kind, "other")
+
+
+def lowest(x: Array) -> float:
+    """The lowest finite number of the array's dtype."""
+    if is_tensor(x):
+        import torch
+
+        return torch.finfo(x.dtype).min
+    return float(np.finfo(x.dtype).min)
+
+
+def _array(x: Any) -> Array:
+    if is_tensor(x):
+        return x
+    if isinstance(x, np.ndarray):
+        return sys.modules["torch"].as_tensor(x) if is_tracing() else x
+    if isinstance(x, str | bool) or callable(x):
+        raise DtypeError("mask-not-array", found=repr(x) if isinstance(x, str | bool) else type(x).__name__)
+    try:
+        array = np.asarray(x)
+    except ValueError:  # a ragged list
+        raise DtypeError("mask-not-array", found=type(x).__name__) from None
+    if array.dtype == object:
+        raise DtypeError("mask-not-array", found=type(x).__name__)
+    return array

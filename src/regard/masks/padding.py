@@ -12,8 +12,7 @@ import numpy as np
 
 from regard.arrays import Array, is_tensor, is_tracing
 from regard.axes import Shape
-from regard.masks.bound import BoundMask
-from regard.masks.combined import And
+from regard.masks.bound import And, BoundMask
 from regard.masks.rules import Band, Dense, Frame, KeyRule, Rule
 
 

@@ -16,7 +16,7 @@ from regard.config import inputs
 from regard.cuda_graph import WARM_UP, CudaGraph
 from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
-from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
+from regard.layers.attention import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
 from regard.models.inputs import GrowingPast, Past, StaticPast, checked_ids, on_device
 from regard.records import Attend

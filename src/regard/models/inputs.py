@@ -19,7 +19,7 @@ from regard.arrays import convert_like, is_tensor
 from regard.config import TransformerConfig, inputs
 from regard.config.inputs import NumberKind, check_raw_mask
 from regard.errors import DtypeError
-from regard.layers.cache import NO_CACHE, GrowingCache, LayerCache, StaticCache, WritePosition, select_rows_in_place
+from regard.layers.attention import NO_CACHE, GrowingCache, LayerCache, StaticCache, WritePosition, select_rows_in_place
 from regard.masks import Mask
 from regard.reference.inputs import as_array
 

@@ -17,7 +17,7 @@ from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
 from regard.errors import ArgumentError
 from regard.functional.position_wise import ACTIVATIONS
 from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPositions
-from regard.layers.feed_forward import Linear
+from regard.layers.position_wise import Linear
 from regard.messages import Listed
 from regard.models.transformer import Block, Stack, Transformer
 

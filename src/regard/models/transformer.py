@@ -1,6 +1,7 @@
 """Transformer: one model for the 2017 paper, BERT, GPT-2 and Llama. Its config selects the parts.
 
-From the whole to the parts: the model, a stack of blocks, one block, the layers of a config.
+From the whole to the parts: the model, a stack of blocks, one block, the layers of a config. Stored weights become its
+tensors one after the other: never a second copy of the model in memory.
 """
 
 import math
@@ -9,10 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regard.checkpoints import Stored, read_model, save_model
+from regard.checkpoints.hub_folder import HubWeights
+from regard.checkpoints.tensor_file import Weights, widened
 from regard.config import Alibi, Learned, Relative, Rotary, Sinusoidal, TransformerConfig, inputs
 from regard.config.transformer import Side, inner_activation
 from regard.dispatch import attend_in_model
@@ -32,14 +36,46 @@ from regard.layers import (
     SinusoidalPositions,
     TokenEmbedding,
 )
-from regard.layers.attention import Rotate
-from regard.layers.cache import NO_CACHE, KeysAndValues, LayerCache
-from regard.layers.embeddings import INITIAL_STD
+from regard.layers.attention import NO_CACHE, KeysAndValues, LayerCache, Rotate
+from regard.layers.position_wise import INITIAL_STD
 from regard.masks import Mask
 from regard.models.decoding import Decoding, start_decoding
 from regard.models.inputs import Span, checked_ids, checked_positions, checked_segments, full_span
-from regard.models.stored_weights import stored_tensors
 from regard.records import Attend, Kind
+
+
+def stored_tensors(
+    weights: Weights | HubWeights, dtype: str | None = None, *, mapped: bool = False
+) -> dict[str, Tensor]:
+    """Each weight by name, contiguous.
+
+    dtype    of all weights, such as "float32"; by default each has the one in which it is stored
+    mapped   a weight that needs no conversion is not copied: its part of the file is read on access. The file must not
+             be changed in place while the model is used; changing the weight does not change the file
+    """
+    dtypes, found = weights.dtypes, dict[str, Tensor]()
+    for name in weights:
+        raw = weights.raw(name)
+        tensor = _as_tensor(raw, getattr(torch, dtype or dtypes[name])).contiguous()
+        is_copy = tensor.data_ptr() != raw.ctypes.data
+        if not (is_copy or mapped):
+            tensor, is_copy = tensor.clone(), True
+        if is_copy:
+            weights.release(name)
+        found[name] = tensor
+    return found
+
+
+def _as_tensor(array: np.ndarray, dtype: torch.dtype) -> Tensor:
+    """The array as a tensor of that dtype; bfloat16 is given as uint16."""
+    if array.dtype == np.uint16:
+        if dtype == torch.float32:
+            return torch.from_numpy(widened(array))  # by one thread as fast as by several of torch
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).to(dtype)
+    if not array.flags.writeable:  # torch has no read-only tensors
+        array = array.copy()
+    return torch.from_numpy(array).to(dtype)
+
 
 Part = Callable[[Tensor], Tensor]
 

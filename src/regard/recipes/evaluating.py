@@ -42,7 +42,7 @@ from regard.recipes.puzzles import PuzzleBatches
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
 from regard.text.corpus import RECORDS, TABLES, Corpus
 from regard.training.batches import BlockBatches
-from regard.training.ranks import chosen_device
+from regard.training.processes import chosen_device
 from regard.training.run_files import read_hashed
 
 Notes = tuple[str, ...]

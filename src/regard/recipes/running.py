@@ -35,20 +35,24 @@ from regard.records import See
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Recorder, Trace
 from regard.training.batches import Batch, PairBatches
-from regard.training.durable import (
+from regard.training.journal import METRICS, Finished, Listener, Reason
+from regard.training.loop import Callback, Outcome, Task, fit
+from regard.training.processes import Ranks, joined
+from regard.training.run_files import (
+    check_hashes,
     discard,
+    hash_of,
+    lock_folder,
     move,
+    read_hashed,
     replace_file,
     retire,
     sweep,
     sync_file,
     sync_folder,
     temporary,
+    write_hashed,
 )
-from regard.training.journal import METRICS, Finished, Listener, Reason
-from regard.training.loop import Callback, Outcome, Task, fit
-from regard.training.ranks import Ranks, joined
-from regard.training.run_files import check_hashes, hash_of, lock_folder, read_hashed, write_hashed
 from regard.training.sharding import full_weights
 from regard.training.step import Forward, validation_loss
 

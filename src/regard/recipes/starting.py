@@ -13,7 +13,7 @@ from regard.errors import FileError
 from regard.evaluation.translation import TOKENIZER, read_trained
 from regard.messages import Listed
 from regard.text.tokenizer import Tokenizer
-from regard.training.durable import sha256_of
+from regard.training.run_files import sha256_of
 
 
 class StartModel(NamedTuple):

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 from regard.layer_rules import Projections
 from regard.reference.attention import (
     Gradients,
-    attention_scores,
-    log_sum_exp,
-    scaled_dot_product_attention,
-    scaled_dot_product_attention_backward,
-    softmax,
-)
-from regard.reference.heads import (
     MultiHeadGradients,
+    attention_scores,
     linear,
+    log_sum_exp,
     merge_heads,
     multi_head_attention,
     multi_head_attention_backward,
+    scaled_dot_product_attention,
+    scaled_dot_product_attention_backward,
+    softmax,
     split_heads,
 )
 from regard.reference.norms import NormGradients, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward

@@ -13,8 +13,7 @@ from regard.config import GATES, Alibi, Learned, Relative, Rotary, Sinusoidal, T
 from regard.config.transformer import Side, inner_activation
 from regard.masks import Mask
 from regard.records import Attend, Kind
-from regard.reference.attention import computing_dtype
-from regard.reference.heads import linear, merge_heads, split_heads
+from regard.reference.attention import computing_dtype, linear, merge_heads, split_heads
 from regard.reference.norms import layer_norm, rms_norm
 from regard.reference.position_wise import get_activation
 from regard.reference.positions import (

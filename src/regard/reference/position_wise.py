@@ -8,8 +8,7 @@ import numpy as np
 
 from regard.errors import ArgumentError, ShapeError
 from regard.messages import Listed
-from regard.reference.attention import computing_dtype
-from regard.reference.heads import linear, linear_backward
+from regard.reference.attention import computing_dtype, linear, linear_backward
 from regard.reference.inputs import array_likes
 
 Approximate = Literal["none", "tanh"]

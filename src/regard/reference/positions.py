@@ -32,7 +32,7 @@ from regard.reference.attention import computing_dtype
 from regard.reference.inputs import array_likes
 
 if TYPE_CHECKING:  # the import is slow, and a caller that passes a scaling has done it already
-    from regard.config.positions import Scaling
+    from regard.config.styles import Scaling
 
 
 class Rotations(NamedTuple):
@@ -146,7 +146,7 @@ def rotary_frequencies(
     frequencies = base ** -(2 * pair / max(d_head, 1))
     if scaling is None:
         return _like(frequencies, like)
-    from regard.config.positions import FactorScaling, NtkScaling
+    from regard.config.styles import FactorScaling, NtkScaling
 
     if isinstance(scaling, FactorScaling):
         return _like(frequencies / factors_of(scaling.factors, d_head), like)
@@ -317,7 +317,7 @@ def relative_bias_at(
 
 def _unchanged_share(scaling: "Scaling", d_head: int, base: float, frequencies: np.ndarray) -> np.ndarray:
     """The share of each frequency that is left unchanged: 1 for fast ones, 0 for slow ones, a ramp between."""
-    from regard.config.positions import LinearScaling, Llama3Scaling, YarnScaling
+    from regard.config.styles import LinearScaling, Llama3Scaling, YarnScaling
 
     if isinstance(scaling, LinearScaling):
         return np.zeros_like(frequencies)
@@ -334,7 +334,7 @@ def _sharpness(scaling: "Scaling | None") -> float:
     """The factor of cosines and sines, which makes softmax sharper."""
     if scaling is None:
         return 1.0
-    from regard.config.positions import FactorScaling, YarnScaling
+    from regard.config.styles import FactorScaling, YarnScaling
 
     if isinstance(scaling, FactorScaling):
         return scaling.sharpness

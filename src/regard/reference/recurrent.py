@@ -20,10 +20,11 @@ from regard.layer_rules import check_additive, check_general, check_recurrent
 from regard.reference.attention import (
     MaskLike,
     computing_dtype,
+    linear,
+    linear_backward,
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
 )
-from regard.reference.heads import linear, linear_backward
 from regard.reference.inputs import array_likes
 
 Optional = np.ndarray | None

@@ -410,7 +410,7 @@ def _processes(folder: Path | None) -> Iterator[tuple[int, int, Callable[[], Non
         return
     if folder is None:
         raise ArgumentError("survey-needs-out")
-    from regard.training.ranks import joined
+    from regard.training.processes import joined
 
     with joined("cpu") as ranks:
         yield ranks.rank, ranks.world, ranks.wait

@@ -1,6 +1,6 @@
 """Tokenizer: text to ids and back, from one file, tokenizer.json, in Hugging Face's layout.
 
-It wraps `tokenizers`. A file that is not bundled is tried in a separate process first (`tokenizer_trial`): a file whose
+It wraps `tokenizers`. A file that is not bundled is tried first in its own process (`tokenizer_checks`): a file whose
 rules expand a text, stall on one or have gaps in their ids is refused. Text never becomes a control token: "<eos>" in a
 sentence is five characters, and only the code that builds a batch adds <eos>. `tokenizer_training` learns tokenizers.
 """
@@ -264,7 +264,7 @@ class Tokenizer:
         """The tokenizer of the content of a tokenizer.json, which need not be trusted; `source` is for messages."""
         # Imported here: bundled models do not need it, and start faster without.
         from regard.text.regex_cost import Cost
-        from regard.text.tokenizer_trial import check_content
+        from regard.text.tokenizer_checks import check_content
 
         cost = check_content(source, content)
         inner = _loaded(source, content)

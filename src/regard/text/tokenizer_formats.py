@@ -15,7 +15,7 @@ from regard.files.output import reason_of
 from regard.messages import Listed
 from regard.text.segmentation import MARK
 from regard.text.tokenizer import LARGEST_FILE, Tokenizer
-from regard.text.tokenizer_limits import MOST_UNIGRAM_CHARACTERS
+from regard.text.tokenizer_checks import MOST_UNIGRAM_CHARACTERS
 
 Json = dict[str, Any]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4

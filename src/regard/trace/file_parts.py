@@ -23,7 +23,7 @@ from regard.arrays import is_integer, to_numpy
 from regard.errors import RegardError
 from regard.images import RecordImage, record_image
 from regard.masks import Mask
-from regard.masks.combined import And, Not, Or
+from regard.masks.bound import And, Not, Or
 from regard.masks.rules import Band, Dense, Keys, Prefix, Rule, Segments
 
 if TYPE_CHECKING:

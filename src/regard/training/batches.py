@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.arrays import check_counts
 from regard.errors import ArgumentError
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
 
 
 def noise(n: int, *key: int) -> np.ndarray:

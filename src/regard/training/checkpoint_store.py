@@ -24,9 +24,9 @@ from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
-from regard.training import durable
-from regard.training.durable import Digest
+from regard.training import run_files
 from regard.training.metrics import json_bytes
+from regard.training.run_files import Digest
 
 FORMAT, VERSION, IN_PARTS = "regard-checkpoint", 1, 2
 """IN_PARTS is the version of checkpoints that several processes write (`sharded_store`)."""
@@ -39,7 +39,7 @@ def write_manifest(folder: Path, step: int, digests: Mapping[str, Digest], versi
     """Write the manifest that marks a folder as a complete checkpoint. Raises OSError."""
     files = {name: digest._asdict() for name, digest in digests.items()}
     about = {"format": FORMAT, "version": version, "step": step, "files": files}
-    durable.write_file(folder / MANIFEST, lambda writer: writer.write(json.dumps(about).encode()))
+    run_files.write_file(folder / MANIFEST, lambda writer: writer.write(json.dumps(about).encode()))
 
 
 def verify(folder: Path, step: int, names: Iterable[str] = FILES) -> None:
@@ -110,7 +110,7 @@ def verify_file(path: Path, wanted: Digest) -> None:
     size = _size(path)
     if size != wanted.size:
         raise FileError("checkpoint-size", path=str(path), found=f"{size} B", wanted=f"{wanted.size} B")
-    found = durable.sha256_of(path)
+    found = run_files.sha256_of(path)
     if found != wanted.sha256:
         raise FileError("checkpoint-hash", path=str(path), found=found[:12], wanted=wanted.sha256[:12])
 
@@ -210,7 +210,7 @@ class CheckpointStore:
             check_dtypes(found)
         state = encoded_state(snapshot)
         target = self._path(snapshot.step)
-        partial = durable.temporary(target)
+        partial = run_files.temporary(target)
         need = int(MARGIN * (len(state) + sum(x.nbytes for found in tensors.values() for x in found.values())))
         try:
             self._prepare_folder(need)
@@ -219,7 +219,7 @@ class CheckpointStore:
                 self._publish(partial, snapshot.step)
             finally:
                 with suppress(OSError):  # must not hide the first error; the next sweep tries again
-                    durable.discard(partial)
+                    run_files.discard(partial)
             self.sweep()
         except OSError as error:
             raise write_error(error, target, need) from error
@@ -227,26 +227,26 @@ class CheckpointStore:
 
     def sweep(self) -> None:
         """Remove partial files that a killed process left."""
-        durable.sweep(self.folder, f"{_NAME}|{LATEST}")
+        run_files.sweep(self.folder, f"{_NAME}|{LATEST}")
 
     def _prepare_folder(self, need: int) -> None:
         if not self.folder.is_dir():
-            durable.make_folder(self.folder)
-            durable.sync_folder(self.folder.parent)
+            run_files.make_folder(self.folder)
+            run_files.sync_folder(self.folder.parent)
         self.sweep()
-        durable.check_free_space(self.folder, need)
+        run_files.check_free_space(self.folder, need)
 
     def _write(self, partial: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: bytes) -> None:
-        durable.make_folder(partial)
-        digests = {STATE: durable.write_file(partial / STATE, lambda writer: writer.write(state))}
+        run_files.make_folder(partial)
+        digests = {STATE: run_files.write_file(partial / STATE, lambda writer: writer.write(state))}
         for name, found in tensors.items():
 
-            def write(writer: durable.Writer, found: dict[str, Tensor] = found) -> None:
+            def write(writer: run_files.Writer, found: dict[str, Tensor] = found) -> None:
                 write_tensors(cast(BinaryIO, writer), found)
 
-            digests[name] = durable.write_file(partial / name, write)
+            digests[name] = run_files.write_file(partial / name, write)
         write_manifest(partial, step, digests)
-        durable.sync_folder(partial)
+        run_files.sync_folder(partial)
 
     def _publish(self, partial: Path, step: int) -> None:
         """Rename the new checkpoint to its final name, and only then remove older ones."""
@@ -254,17 +254,17 @@ class CheckpointStore:
         before = self.steps()
         for other in before:
             if other > step:
-                durable.retire(self._path(other))
+                run_files.retire(self._path(other))
         if os.path.lexists(target):
-            durable.retire(target)
-        durable.move(partial, target)
-        durable.sync_folder(self.folder)
-        durable.replace_file(self.folder / LATEST, f"{target.name}\n".encode())
+            run_files.retire(target)
+        run_files.move(partial, target)
+        run_files.sync_folder(self.folder)
+        run_files.replace_file(self.folder / LATEST, f"{target.name}\n".encode())
         older = [other for other in before if other < step]
         kept = [other for other in older if other % self.every == 0][-(self.keep - 1) :] or older[-1:]
         for other in older:
             if other not in kept:
-                durable.retire(self._path(other))
+                run_files.retire(self._path(other))
 
     # --- reading ---
 

@@ -15,9 +15,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard.files.output import write_error
 from regard.training.batches import Data
-from regard.training.durable import Digest, replace_file
 from regard.training.metrics import MetricsFile, json_bytes
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
+from regard.training.run_files import Digest, replace_file
 
 
 class Report(NamedTuple):

@@ -20,15 +20,23 @@ from regard.errors import FileError, RunError
 from regard.messages import say
 from regard.training.batches import Data, DeviceBatch, feed
 from regard.training.checkpoint_store import CheckpointStore, Snapshot
-from regard.training.durable import EMPTY, Digest
 from regard.training.journal import Journal, Listener, Reason, Reports, Saved, Started, share_per_rate
-from regard.training.optimizer import adamw, learning_rate
 from regard.training.plan import Plan
+from regard.training.processes import Ranks, StopRequest, handle_signals
 from regard.training.progress import Progress, averaged, restore, snapshot
-from regard.training.ranks import Ranks
+from regard.training.run_files import EMPTY, Digest
 from regard.training.sharding import shard
-from regard.training.signals import StopRequest, handle_signals
-from regard.training.step import Forward, GraphedUpdate, MicroBatch, Objective, Update, autocast, validation_loss
+from regard.training.step import (
+    Forward,
+    GraphedUpdate,
+    MicroBatch,
+    Objective,
+    Update,
+    adamw,
+    autocast,
+    learning_rate,
+    validation_loss,
+)
 
 
 class Task(NamedTuple):
@@ -134,7 +142,7 @@ class _Run:
         """The checkpoints in a folder: of a divided model, written by all processes."""
         if not self.plan.shard:
             return CheckpointStore(folder, *options)
-        from regard.training.sharded_store import ShardedStore  # imports torch.distributed.checkpoint
+        from regard.training.sharding import ShardedStore  # imports torch.distributed.checkpoint
 
         return ShardedStore(folder, self.ranks, self.model.state_dict(), *options)
 

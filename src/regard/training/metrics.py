@@ -11,8 +11,8 @@ from regard.errors import AbsentFileError, ArgumentError, FileError
 from regard.files.input import open_descriptor, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_error
-from regard.training import durable
-from regard.training.durable import Digest
+from regard.training import run_files
+from regard.training.run_files import Digest
 
 
 def json_bytes(name: str, value: Any) -> bytes:
@@ -77,9 +77,9 @@ class MetricsFile:
         content = b"".join(line + b"\n" for line, _ in kept)
         try:
             if self.path.exists():
-                durable.sweep(self.path.parent, re.escape(self.path.name))
+                run_files.sweep(self.path.parent, re.escape(self.path.name))
                 if self.path.stat().st_size != len(content):
-                    durable.replace_file(self.path, content)
+                    run_files.replace_file(self.path, content)
         except OSError as error:
             raise write_error(error, self.path, len(content)) from error
         self._last = kept[-1][1]["step"] if kept else -1
@@ -95,7 +95,7 @@ class MetricsFile:
             if self.path.exists() and hashlib.sha256(kept).hexdigest() != known.sha256:
                 raise FileError("metrics-changed", path=str(self.path), step=step)
             if kept != content:
-                durable.replace_file(self.path, kept)
+                run_files.replace_file(self.path, kept)
         except OSError as error:
             raise write_error(error, self.path, known.size) from error
         self.truncate(step)
@@ -104,8 +104,8 @@ class MetricsFile:
         """Sync the file to the disk, before a checkpoint records its steps as done. Raises FileError."""
         try:
             if self.path.exists():
-                durable.sync_file(self.path)
-                durable.sync_folder(self.path.parent)
+                run_files.sync_file(self.path)
+                run_files.sync_folder(self.path.parent)
         except OSError as error:
             raise write_error(error, self.path, 0) from error
 
@@ -125,7 +125,7 @@ class MetricsFile:
         try:
             before = os.fstat(descriptor).st_size
             try:
-                durable.Writer(descriptor).write(content)
+                run_files.Writer(descriptor).write(content)
             except OSError:
                 os.ftruncate(descriptor, before)  # a full disk accepted only a part
                 raise

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from regard.config.tree import JSON_TYPES, TreeReader
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
-from regard.training.optimizer import load_optimizer_state, optimizer_state
 from regard.training.sharding import own_part
+from regard.training.step import load_optimizer_state, optimizer_state
 
 
 @dataclass(kw_only=True)

@@ -1,13 +1,16 @@
-"""One optimizer step on the device (loss, backward, clipping, AdamW), also as a CUDA graph; and the validation loss.
+"""One optimizer step: loss, backward, clipping and AdamW, also as a CUDA graph; and the validation loss.
 
-A step with a non-finite loss or gradient is skipped.
+Beside it, what a step is made of: PyTorch's AdamW for a Plan, its state by parameter name for checkpoints, the learning
+rate schedule, and a loss on the attention weights of one head. That loss trains the head to attend to the words that a
+row's target translates; the head is named by its layer and number, whatever the architecture, and its weights come from
+the `attend` argument of the model's forward.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,14 +18,156 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.cuda_graph import WARM_UP, CudaGraph
-from regard.errors import ArgumentError
-from regard.training.alignment import ALIGNMENT, HeadWeights, alignment_loss
+from regard.dispatch import attend_in_model
+from regard.errors import ArgumentError, FileError
+from regard.functional.attention import attention_scores, attention_weights
+from regard.messages import Listed
+from regard.records import Kind
 from regard.training.batches import IGNORED, Data, device_batch
-from regard.training.optimizer import set_rate, skip_unless
 from regard.training.plan import HeadAlignment, Plan
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks, StopRequest
 from regard.training.sharding import assembled, synchronise_gradients
-from regard.training.signals import StopRequest
+
+
+def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
+    """AdamW (Loshchilov & Hutter 2019), fused. Weight decay on matrices only: decayed biases and norms do not help.
+
+    If steps are captured as CUDA graphs, the learning rate is a GPU tensor, so that a replay reads its current value.
+    """
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    groups = [
+        {"params": [weight for weight in weights if weight.ndim >= 2], "weight_decay": plan.weight_decay},
+        {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
+    ]
+    device = weights[0].device
+    is_captured = plan.capture and device.type == "cuda"
+    optimizer: Any = torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=torch.tensor(plan.lr, device=device) if is_captured else plan.lr,
+        betas=plan.betas,
+        eps=plan.eps,
+        fused=True,
+        capturable=is_captured,
+    )
+    # PyTorch would warn about steps that are not captured; the first steps of every shape are not.
+    optimizer._warned_capturable_if_run_uncaptured = True
+    return cast(torch.optim.AdamW, optimizer)
+
+
+def set_rate(optimizer: torch.optim.AdamW, lr: float) -> None:
+    """Set the learning rate of the next step."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+
+def skip_unless(optimizer: torch.optim.AdamW, good: Tensor) -> None:
+    """Make the next step a no-op unless `good`. Decided on the device, without a synchronisation."""
+    fused: Any = optimizer
+    fused.grad_scale, fused.found_inf = None, (~good).float()
+
+
+def optimizer_state(optimizer: torch.optim.AdamW, model: nn.Module) -> dict[str, Tensor]:
+    """The optimizer's state by name, such as "embedding.weight/exp_avg". Empty before its first step."""
+    return {
+        f"{name}/{field}": value
+        for name, weight in model.named_parameters()
+        for field, value in optimizer.state.get(weight, {}).items()
+    }
+
+
+def load_optimizer_state(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, Tensor]) -> None:
+    """Restore what `optimizer_state` returned. Raises FileError if a name or shape belongs to another model.
+
+    A weight that has had no gradient has no state.
+    """
+    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    fields: dict[str, dict[str, Tensor]] = {}
+    for place, value in memory.items():
+        name, _, field = place.rpartition("/")
+        weight = weights.get(name)
+        if weight is None or (field != "step" and value.shape != weight.shape):
+            wanted = None if weight is None else tuple(weight.shape)
+            raise FileError("run-optimizer", place=place, found=tuple(value.shape), wanted=wanted)
+        fields.setdefault(name, {})[field] = value
+    for name, found in fields.items():
+        weight = weights[name]
+        optimizer.state[weight] = {field: value.to(weight.device, copy=True) for field, value in found.items()}
+
+
+def learning_rate(plan: Plan, step: int) -> float:
+    """The learning rate of step 1, 2, …: it rises linearly over `warmup` steps, then follows the schedule.
+
+    inverse-sqrt   lr · √(warmup / step) (Vaswani et al. 2017, section 5.3)
+    cosine         half a cosine from lr to lr_end, reached at the last step
+
+    >>> plan = Plan(steps=10, lr=1.0, schedule="cosine", warmup=2)
+    >>> [round(learning_rate(plan, step), 2) for step in (1, 2, 6, 10)]
+    [0.5, 1.0, 0.5, 0.0]
+    """
+    if step < plan.warmup:
+        return plan.lr * step / plan.warmup
+    if plan.schedule == "inverse-sqrt":
+        return plan.lr * math.sqrt(max(1, plan.warmup) / step)
+    if plan.schedule == "cosine":
+        done = min(1.0, (step - plan.warmup) / max(1, plan.steps - plan.warmup))
+        return plan.lr_end + (plan.lr - plan.lr_end) * (1 + math.cos(math.pi * done)) / 2
+    return plan.lr
+
+
+ALIGNMENT = "alignment"
+"""The input of a batch that holds the wanted weights, (B, T, S): rows sum to 1, or are 0 where nothing is wanted."""
+
+
+class HeadWeights:
+    """An Attend that computes what the model's own does, and keeps one head's weights (B, T, S) with gradients.
+
+    The weights are computed a second time, by eager operations for this head alone: they branch on no value, so that a
+    training step with them can be captured as a CUDA graph.
+    """
+
+    def __init__(self, layer: str, head: int) -> None:
+        self.layer, self.head = layer, head
+        self.names: list[str] = []
+        self._weights: Tensor | None = None
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, name: str, kind: Kind, **options: Any) -> Tensor:
+        self.names.append(name)
+        if name == self.layer:
+            if self.head >= q.shape[1]:
+                raise ArgumentError("alignment-head", layer=name, head=self.head, last=q.shape[1] - 1)
+            self._weights = self._of_head(q, k, **options)
+        return attend_in_model(q, k, v, name=name, kind=kind, **options)
+
+    def _of_head(self, q: Tensor, k: Tensor, *, mask: Any = None, bias: Tensor | None = None, **options: Any) -> Tensor:
+        """The weights of the head, before dropout: those which the loss is about."""
+        one, group = slice(self.head, self.head + 1), self.head * k.shape[1] // q.shape[1]
+        if bias is not None and bias.ndim == 4 and bias.shape[1] > 1:
+            bias = bias[:, one]
+        scores = attention_scores(
+            q[:, one], k[:, group : group + 1], mask, bias, options.get("scale"), options.get("softcap")
+        )
+        return attention_weights(scores)[:, 0]
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights of the last forward pass. Raises ArgumentError if the model has no such layer."""
+        if self._weights is None:
+            raise ArgumentError("alignment-layer", layer=self.layer, names=Listed(dict.fromkeys(self.names)))
+        return self._weights
+
+
+def alignment_loss(weights: Tensor, wanted: Tensor) -> Tensor:
+    """−Σ wanted · log weights over all rows (Garg et al. 2019, section 3.2), for both (B, T, S).
+
+    >>> alignment_loss(torch.tensor([[[0.5, 0.5]]]), torch.tensor([[[1.0, 0.0]]])).item() == torch.tensor(2.0).log()
+    tensor(True)
+    """
+    least = torch.finfo(weights.dtype).tiny  # a weight of 0 has no finite logarithm
+    return -(wanted.to(weights.dtype) * weights.clamp_min(least).log()).sum()
+
 
 MicroBatch = tuple[dict[str, Tensor], Tensor]
 """The inputs and targets of one micro-batch."""

@@ -17,11 +17,10 @@ from regard.records import Record, tokens_of
 from regard.trace.from_weights import is_mean, without_mean
 from regard.trace.measures.heads import Head, Heads, find_heads
 from regard.trace.trace import Trace
-from regard.views.colours import BOLD, DIM
+from regard.views.colours import BOLD, DIM, is_sink, sink_bar
 from regard.views.exact_part import ExactPart, position_range
 from regard.views.labels import cut, cut_start, printable_label, readable
 from regard.views.picture import Picture
-from regard.views.scales import is_sink, sink_bar
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:

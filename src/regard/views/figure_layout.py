@@ -18,6 +18,7 @@ from regard.errors import ArgumentError
 from regard.messages import language, say
 from regard.views import caption
 from regard.views.caption import wrap_pieces
+from regard.views.colours import Scale
 from regard.views.fonts import (
     draw_label,
     drawable,
@@ -30,7 +31,6 @@ from regard.views.fonts import (
 )
 from regard.views.labels import ARROW, cut, printable_label
 from regard.views.picture import Picture
-from regard.views.scales import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,14 +24,13 @@ from regard.records import Record
 from regard.trace import Trace, read_trace
 from regard.trace.trace import Colour
 from regard.views import caption
-from regard.views.colours import CellPainter, Depth
+from regard.views.colours import CellPainter, Depth, Scale
 from regard.views.curves import loss_text
 from regard.views.figure_layout import PlotOptions
 from regard.views.fonts import drawable, drawable_language, text_style
 from regard.views.labels import cut_start, printable_label
 from regard.views.picture import Picture, chosen_head, chosen_language, chosen_records, picture
 from regard.views.plots import draw_on_axes
-from regard.views.scales import Scale
 from regard.views.terminal import columns_of, console_for, depth_of, write_lines
 from regard.views.terminal_heatmap import choose_layout, column_labels, notes_on, row_lines
 

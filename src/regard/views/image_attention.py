@@ -12,11 +12,11 @@ from regard.messages import Language, language, say, use_language
 from regard.trace.measures.image_attention import Head, ImageAttention, ViewWeights, attend_to_images
 from regard.trace.trace import Trace
 from regard.views import caption
+from regard.views.colours import Scale, rounded_up
 from regard.views.figure_layout import PlotOptions, draw_bar, line_height, points_of, wrapped
 from regard.views.fonts import drawable, drawable_language, text_style
 from regard.views.labels import cut, printable_label
 from regard.views.picture import chosen_language
-from regard.views.scales import Scale, rounded_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

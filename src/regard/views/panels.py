@@ -12,6 +12,7 @@ from regard.messages import language, say
 from regard.records import Record
 from regard.views import caption
 from regard.views.caption import layer_of, layer_titles
+from regard.views.colours import is_sink, sink_bar
 from regard.views.figure_layout import (
     FLATTEST,
     PlotOptions,
@@ -32,7 +33,6 @@ from regard.views.figure_layout import (
 from regard.views.fonts import drawable, text_style
 from regard.views.labels import cut_start, printable_label, short_names
 from regard.views.picture import Picture
-from regard.views.scales import is_sink, sink_bar
 
 _MAP, _LARGEST, _SMALLEST, _WHOLE = 2.0, 3.2, 0.95, 13.0
 """Inches of a map, of one with many tokens, of one among many maps, and of all maps side by side."""

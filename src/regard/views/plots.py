@@ -17,6 +17,7 @@ from regard.messages import Language, language, say, use_language
 from regard.trace.pooling import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
+from regard.views.colours import chosen_scale
 from regard.views.exact_part import ExactPart
 from regard.views.figure_layout import (
     FLATTEST,
@@ -56,7 +57,6 @@ from regard.views.picture import (
     picture,
     share_of_no_key,
 )
-from regard.views.scales import chosen_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from regard.trace.pooling import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.caption import opening_head, with_layer_label
-from regard.views.colours import CellPainter, Depth, places_for
+from regard.views.colours import CellPainter, Depth, Scale, chosen_scale, places_for
 from regard.views.picture import (
     Picture,
     chosen_head,
@@ -31,7 +31,6 @@ from regard.views.picture import (
     merged_or_cut,
     picture,
 )
-from regard.views.scales import Scale, chosen_scale
 from regard.views.terminal_heatmap import choose_layout, column_labels, notes_on, row_lines
 from regard.views.thumbnails import heads_of, layers_by_heads, layers_of
 

@@ -10,10 +10,9 @@ from regard.messages import Language, say
 from regard.records import Record
 from regard.trace.trace import ScaleName
 from regard.views import caption
-from regard.views.colours import BOLD, DIM, CellPainter, Depth
+from regard.views.colours import BOLD, DIM, CellPainter, Depth, is_sink, sink_bar
 from regard.views.labels import cut_start, pad, printable_label, short_names
 from regard.views.picture import Picture, picture
-from regard.views.scales import is_sink, sink_bar
 
 _GAP = 2
 _MOST_TIMES = 4

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard import Trace
-from regard.cli.plot_commands import film
+from regard.cli.training_commands import film
 from regard.errors import ArgumentError, FileError
 from regard.messages import use_language
 from regard.reference import softmax

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from regard.cli.text_commands import in_lines
+from regard.cli.language_commands import in_lines
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")

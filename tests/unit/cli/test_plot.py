@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.plot_commands import plot
+from regard.cli.training_commands import plot
 from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.messages import use_language
 

@@ -20,8 +20,8 @@ from regard.course.catalogue import exercise
 from regard.course.grading.sandbox import in_process
 from regard.language.loading import find_model
 from regard.layer_rules import Projections
-from regard.training.optimizer import learning_rate
 from regard.training.plan import Plan
+from regard.training.step import learning_rate
 
 Arrays = dict[str, np.ndarray]
 

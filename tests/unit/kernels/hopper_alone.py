@@ -44,9 +44,8 @@ from regard.kernels.triton.hopper.tiles import (
     tile_at,
     wave_count,
 )
-from regard.kernels.triton.mask_bands import MaskBands
 from regard.kernels.triton.pooling import max_strips
-from regard.kernels.triton.support import ForwardRequest, ForwardResult, allocate_result
+from regard.kernels.triton.support import ForwardRequest, ForwardResult, MaskBands, allocate_result
 
 SHARED = 232_448
 """Bytes of shared memory available to a program."""

@@ -15,8 +15,8 @@ from regard import Mask, See, reference
 from regard.attention_call import AttentionCall
 from regard.dispatch import observation
 from regard.dispatch.observation import observe_attention
-from regard.kernels.chunked import observe as module
-from regard.kernels.chunked.observe import observe
+from regard.kernels.chunked import forward as module
+from regard.kernels.chunked.forward import observe
 from regard.records import Record
 
 EVERYTHING = See(map=3, max_score=True, entropy=True, received=True, top=2, distance=True, qk=True)

@@ -15,7 +15,7 @@ from regard import Mask, See, attend
 from regard.kernels.blocked import forward as blocked
 from regard.kernels.blocked.scores import HeadInputs
 from regard.kernels.chunked import forward as chunked
-from regard.kernels.chunked.scores import Slab
+from regard.kernels.chunked.blocks import Slab
 
 EVERYTHING = See(map=7, max_score=True, entropy=True, received=True, distance=True, top=3)
 BACKENDS: dict[str, type[HeadInputs | Slab]] = {"blocked": HeadInputs, "chunked": Slab}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard.arrays import to_numpy
 from regard.masks import BoundMask, Mask
-from regard.masks.combined import Not
+from regard.masks.bound import Not
 
 KINDS = ("numpy", "torch")
 IDS = st.sampled_from((0, 1, 2, -5, 2**62, -(2**62)))

@@ -12,7 +12,7 @@ from tiny_runs import ALONE, Numbers
 from tolerances import assert_same_bits
 
 from regard.training.batches import Batch, device_batch, feed
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
 
 
 def feeders() -> list[threading.Thread]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from regard.errors import ArgumentError, DtypeError, FileError, TooLargeError
-from regard.training import checkpoint_store, durable
+from regard.training import checkpoint_store, run_files
 from regard.training.checkpoint_store import LATEST, CheckpointStore, Snapshot
 
 DTYPES = (torch.float16, torch.float32, torch.float64, torch.bfloat16)
@@ -176,8 +176,8 @@ def test_sweep_removes_only_files_of_dead_processes(store: CheckpointStore) -> N
 
 def test_save_replaces_leftovers_with_its_own_name(store: CheckpointStore) -> None:
     """A process may have the same id as one that was killed during the same step."""
-    durable.temporary(store.folder / "step-00000030").mkdir()
-    durable.temporary(store.folder / LATEST).write_text("half")
+    run_files.temporary(store.folder / "step-00000030").mkdir()
+    run_files.temporary(store.folder / LATEST).write_text("half")
     (store.folder / "step-00000030").symlink_to("nowhere")
     store.save(snapshot(30))
     assert names(store.folder) == [LATEST, "step-00000020", "step-00000030"]
@@ -187,7 +187,7 @@ def test_files_are_synced_before_the_rename(store: CheckpointStore, monkeypatch:
     """A power failure may undo whatever was not synced, in any order."""
     happened: list[int | str] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: happened.append(os.fstat(descriptor).st_ino))
-    monkeypatch.setattr(durable, "fault_point", lambda call: happened.append(call) if call == "rename" else None)
+    monkeypatch.setattr(run_files, "fault_point", lambda call: happened.append(call) if call == "rename" else None)
     target = store.save(snapshot(30))
     files = (
         target / checkpoint_store.STATE,
@@ -333,7 +333,7 @@ def test_correct_hashes_of_invalid_content_raise(store: CheckpointStore) -> None
     for name in checkpoint_store.FILES:
         (folder / name).write_bytes(b"\x80\x04 pickle, perhaps")
         contents = {name: (folder / name).read_bytes() for name in checkpoint_store.FILES}
-        files = {name: durable.Digest(len(x), hashlib.sha256(x).hexdigest()) for name, x in contents.items()}
+        files = {name: run_files.Digest(len(x), hashlib.sha256(x).hexdigest()) for name, x in contents.items()}
         (folder / checkpoint_store.MANIFEST).unlink()
         checkpoint_store.write_manifest(folder, 20, files)
         assert len(store.newest().skipped) == 1
@@ -423,7 +423,7 @@ def test_interrupt_leaves_no_partial_checkpoint(store: CheckpointStore, monkeypa
         if call == "write":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(durable, "fault_point", interrupt)
+    monkeypatch.setattr(run_files, "fault_point", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.save(snapshot(30))
     assert names(store.folder) == before

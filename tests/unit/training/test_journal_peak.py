@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.training import journal
 from regard.training.journal import counted_operations, measured_peak, share_per_rate
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
 from regard.training.step import Objective
 
 CPU = torch.device("cpu")

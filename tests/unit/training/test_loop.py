@@ -32,10 +32,9 @@ from regard.training.batches import IGNORED, Batch
 from regard.training.checkpoint_store import CheckpointStore
 from regard.training.journal import Event, Saved, Stepped, Validated
 from regard.training.loop import Callback, seed_step
-from regard.training.optimizer import learning_rate
 from regard.training.plan import Plan
-from regard.training.ranks import Ranks
-from regard.training.step import cross_entropy
+from regard.training.processes import Ranks
+from regard.training.step import cross_entropy, learning_rate
 
 
 @pytest.fixture(autouse=True)

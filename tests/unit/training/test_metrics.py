@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError, FileError, TooLargeError
-from regard.training.durable import EMPTY
 from regard.training.metrics import MetricsFile
+from regard.training.run_files import EMPTY
 
 
 def line(step: int, **more: Any) -> dict[str, Any]:

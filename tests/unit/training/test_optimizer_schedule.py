@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.training.optimizer import learning_rate
 from regard.training.plan import Plan
+from regard.training.step import learning_rate
 
 RATES = st.floats(1e-6, 10.0)
 

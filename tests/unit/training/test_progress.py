@@ -11,9 +11,9 @@ from torch import nn
 
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
-from regard.training.optimizer import adamw, optimizer_state
 from regard.training.plan import Plan
 from regard.training.progress import Progress, restore, snapshot
+from regard.training.step import adamw, optimizer_state
 
 PLAN = Plan(steps=10, lr=0.1)
 PROGRESS = Progress(data="abc", step=7, cursor=21, best=1.25, best_step=6, waited=1, skipped=2, bad_in_a_row=1)

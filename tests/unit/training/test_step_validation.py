@@ -10,7 +10,7 @@ from tiny_runs import ALONE, Numbers, Tiny, predict
 from torch import Tensor, nn
 
 from regard.training.batches import IGNORED, Batch
-from regard.training.ranks import Ranks
+from regard.training.processes import Ranks
 from regard.training.step import validation_loss
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.config_keys import ACTIVATIONS, ConfigKeys, their_activation
 from regard.checkpoints.families.family import Family
-from regard.checkpoints.families.shared_settings import ACTIVATIONS, their_activation
 from regard.config import Biases, Embeddings, Learned, Norm, Output, TransformerConfig
 
 

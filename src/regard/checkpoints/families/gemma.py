@@ -4,10 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoints.families import llama
-from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import (
+from regard.checkpoints.families.config_keys import (
     GATED,
+    ConfigKeys,
     layer_kinds,
     layer_windows,
     rope_table,
@@ -15,6 +14,7 @@ from regard.checkpoints.families.shared_settings import (
     rotary_from,
     their_activation,
 )
+from regard.checkpoints.families.family import Family, Names
 from regard.config import AttentionStyle, Biases, Embeddings, Norm, Output, Rotary, TransformerConfig
 
 _LAYER_TYPES = ("full_attention", "sliding_attention")

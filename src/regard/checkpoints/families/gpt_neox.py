@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.config_keys import ACTIVATIONS, ConfigKeys, rope_table, rotary, their_activation
 from regard.checkpoints.families.family import Family, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS, rope_table, rotary, their_activation
 from regard.config import Biases, Norm, Output, Rotary, TransformerConfig
 
 

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ConfigKeys
-from regard.checkpoints.families.family import Family, Names
-from regard.checkpoints.families.shared_settings import (
+from regard.checkpoints.families.config_keys import (
     GATED,
+    ConfigKeys,
     layer_kinds,
     layer_windows,
     rope_table,
     rotary,
     their_activation,
 )
+from regard.checkpoints.families.family import Family, Names
 from regard.config import AttentionStyle, Biases, Norm, Output, Rotary, TransformerConfig
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoints.families import llama
-from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.config_keys import ConfigKeys, rotary
 from regard.checkpoints.families.family import Family, to
-from regard.checkpoints.families.shared_settings import rotary
 from regard.config import AttentionStyle, FactorScaling, Rotary, TransformerConfig
 
 

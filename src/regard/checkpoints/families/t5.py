@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ConfigKeys
+from regard.checkpoints.families.config_keys import ACTIVATIONS, GATED, ConfigKeys, their_activation
 from regard.checkpoints.families.family import Family, Names, to
-from regard.checkpoints.families.shared_settings import ACTIVATIONS, GATED, their_activation
 from regard.config import GATES, AttentionStyle, Biases, Norm, Output, Relative, TransformerConfig
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
+from regard.cli.language_commands import in_lines
 from regard.cli.learn.check_command import exit_on_signals
 from regard.cli.learn.exercise_commands import LARGEST_ANSWER
 from regard.cli.number_options import whole_number
 from regard.cli.streams import join_words, print_message, put, write_json
-from regard.cli.text_commands import in_lines
 from regard.errors import ArgumentError, RegardError
 from regard.messages import Listed, say
 from regard.printable import one_line

@@ -15,16 +15,22 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.kernels.chunked.results import at_first_keys, attending, average, top_without_padding
+from regard.kernels.chunked.blocks import at_first_keys, attending, average, top_without_padding
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.autograd import attention_with_gradient
-from regard.kernels.triton.exact_weights import rectangle
 from regard.kernels.triton.forward import forward
-from regard.kernels.triton.key_sums import KeySums, sum_over_queries
-from regard.kernels.triton.map_means import map_means
-from regard.kernels.triton.mask_bands import MaskBands, bands_of, every_query_attends, mask_padding_queries
-from regard.kernels.triton.support import ForwardRequest, ForwardResult, is_map_of_weights
+from regard.kernels.triton.key_sums import KeySums, map_means, sum_over_queries
+from regard.kernels.triton.second_pass import rectangle
+from regard.kernels.triton.support import (
+    ForwardRequest,
+    ForwardResult,
+    MaskBands,
+    bands_of,
+    every_query_attends,
+    is_map_of_weights,
+    mask_padding_queries,
+)
 from regard.kernels.triton.top_keys import query_statistics
 from regard.masks import BoundMask
 from regard.masks.padding import Padding, without_rows

@@ -21,9 +21,7 @@ from regard.kernels.triton.backward import (
 )
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.launch import launch
-from regard.kernels.triton.mask_bands import MaskBands, bands_of
-from regard.kernels.triton.support import ForwardRequest, ForwardResult
-from regard.kernels.triton.tile_sizes import Blocks, power_of_two
+from regard.kernels.triton.support import Blocks, ForwardRequest, ForwardResult, MaskBands, bands_of, power_of_two
 from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
 
 

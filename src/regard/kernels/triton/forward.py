@@ -19,7 +19,6 @@ from regard.attention_call import AttentionCall
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.launch import KernelArguments, launch
-from regard.kernels.triton.mask_bands import MaskBands
 from regard.kernels.triton.pooling import (
     MapBuffers,
     add_to_bins,
@@ -29,8 +28,16 @@ from regard.kernels.triton.pooling import (
     sum_bin_rows,
     sum_strips,
 )
-from regard.kernels.triton.support import ForwardRequest, ForwardResult, allocate_result
-from regard.kernels.triton.tile_sizes import Blocks, blocks_for, power_of_two, programs
+from regard.kernels.triton.support import (
+    Blocks,
+    ForwardRequest,
+    ForwardResult,
+    MaskBands,
+    allocate_result,
+    blocks_for,
+    power_of_two,
+    programs,
+)
 from regard.kernels.triton.tiles import (
     LOG2E,
     Limits,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from triton.runtime.errors import OutOfResources
 
-from regard.kernels.triton.tile_sizes import Blocks
+from regard.kernels.triton.support import Blocks
 
 
 class KernelArguments(NamedTuple):

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.launch import on_device
-from regard.kernels.triton.tile_sizes import power_of_two
+from regard.kernels.triton.support import power_of_two
 
 
 class MapBuffers(NamedTuple):

@@ -13,8 +13,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from regard.kernels.triton.mask_bands import MaskBands, visible_ranges
-from regard.kernels.triton.tile_sizes import power_of_two
+from regard.kernels.triton.support import MaskBands, power_of_two, visible_ranges
 
 LOG2E = 1.4426950408889634
 

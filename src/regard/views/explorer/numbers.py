@@ -13,7 +13,7 @@ import numpy as np
 from regard.arrays import to_numpy
 from regard.attention_call import WeightsFromQK
 from regard.errors import NotKeptError
-from regard.hand_calculation.numpy_code import literal
+from regard.hand_calculation.calculation import literal
 from regard.messages import LANGUAGES, Language, say
 from regard.records import Record
 from regard.views.explorer.answers import Answer

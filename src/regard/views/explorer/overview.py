@@ -21,14 +21,13 @@ from regard.trace.measures.visibility import Visibility, is_across
 from regard.trace.pooling import Merge, has_split_characters, key_groups, row_groups
 from regard.trace.trace import Trace
 from regard.views import caption
-from regard.views.colours import diverging, nan_colour, viridis
+from regard.views.colours import Scale, diverging, nan_colour, sink_bar, viridis
 from regard.views.exact_part import ExactPart
 from regard.views.explorer.still import png
 from regard.views.explorer.zoom import Cells
 from regard.views.image_attention import image_title
 from regard.views.labels import cut, printable_label, readable
 from regard.views.picture import Picture, first_share, picture, share_of_no_key
-from regard.views.scales import Scale, sink_bar
 
 PREFIX = "explorer-"
 """The start of the keys of all texts of the front end."""

@@ -22,6 +22,7 @@ from regard.records import Record
 from regard.trace.pooling import Merge, bin_size
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.caption import layer_titles, opening_head, source_and_target
+from regard.views.colours import chosen_scale
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
 from regard.views.explorer.answers import Answer, half_floats
@@ -38,7 +39,6 @@ from regard.views.picture import (
     merged_or_cut,
     picture,
 )
-from regard.views.scales import chosen_scale
 
 VERSION = 1
 """The version of the answers, which a front end checks."""

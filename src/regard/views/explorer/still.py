@@ -15,10 +15,9 @@ from rich.cells import cell_len
 from regard.messages import Language
 from regard.views import caption
 from regard.views.caption import layer_titles
-from regard.views.colours import nan_colour, viridis
+from regard.views.colours import Scale, nan_colour, viridis
 from regard.views.labels import cut, printable_label
 from regard.views.picture import Picture
-from regard.views.scales import Scale
 
 FONTS = "'Noto Sans', 'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 MOST_RECTANGLES = 48 * 48

@@ -18,8 +18,7 @@ from regard.attention_call import AttentionCall
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.autograd import BACKWARD_BLOCKS, BackwardBlocks, attention_with_gradient
-from regard.kernels.triton.support import DTYPES, ForwardRequest, ForwardResult
-from regard.kernels.triton.tile_sizes import Blocks
+from regard.kernels.triton.support import DTYPES, Blocks, ForwardRequest, ForwardResult
 
 SMALL = BackwardBlocks(keys=Blocks(32, 16, 4, 2), queries=Blocks(32, 16, 4, 2))
 

@@ -19,9 +19,16 @@ from regard.kernels.triton import forward as forward_module
 from regard.kernels.triton import support
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward import forward
-from regard.kernels.triton.mask_bands import MaskBands, bands_of, visible_ranges
-from regard.kernels.triton.support import ForwardRequest, ForwardResult
-from regard.kernels.triton.tile_sizes import BLOCKS, Blocks, blocks_for
+from regard.kernels.triton.support import (
+    BLOCKS,
+    Blocks,
+    ForwardRequest,
+    ForwardResult,
+    MaskBands,
+    bands_of,
+    blocks_for,
+    visible_ranges,
+)
 from regard.records import Statistics
 
 SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)

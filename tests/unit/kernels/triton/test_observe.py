@@ -18,8 +18,7 @@ from regard.functional.statistics import statistics_of
 from regard.kernels.triton import forward as forward_module
 from regard.kernels.triton import hopper
 from regard.kernels.triton.attention import observe
-from regard.kernels.triton.support import ForwardResult
-from regard.kernels.triton.tile_sizes import blocks_for
+from regard.kernels.triton.support import ForwardResult, blocks_for
 
 FIELDS = ("map", "lse", "max_score", "entropy", "received", "sink", "distance")
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.kernels.triton import support
-from regard.kernels.triton.mask_bands import is_supported
+from regard.kernels.triton.support import is_supported
 from regard.messages import LANGUAGES, say
 
 Q = torch.zeros(1, 1, 4, 8)

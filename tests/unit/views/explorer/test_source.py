@@ -10,10 +10,10 @@ from regard.errors import ArgumentError
 from regard.messages import Language
 from regard.trace import Trace
 from regard.trace.measures.per_head import mean_distance, mean_entropy
+from regard.views.colours import Scale
 from regard.views.explorer.answers import sentence
 from regard.views.explorer.source import TraceSource
 from regard.views.picture import picture
-from regard.views.scales import Scale
 
 
 def causal(heads: int, T: int, seed: int = 0) -> np.ndarray:

@@ -9,10 +9,9 @@ from PIL import Image
 
 from regard.messages import Language
 from regard.trace import Trace
-from regard.views.colours import viridis
+from regard.views.colours import Scale, viridis
 from regard.views.explorer.still import failure, png, still
 from regard.views.picture import picture
-from regard.views.scales import Scale
 
 SVG = "{http://www.w3.org/2000/svg}"
 

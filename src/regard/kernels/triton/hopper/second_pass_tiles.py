@@ -3,7 +3,6 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.candidates import LIST_SIZE as SLOTS_PER_LIST
 from regard.kernels.triton.hopper.bins import (
     bin_indices,
     split_at_edges,
@@ -13,6 +12,7 @@ from regard.kernels.triton.hopper.bins import (
     sum_bin_rows,
 )
 from regard.kernels.triton.hopper.tiles import as_column, group_maxima, nth_largest, sum_by_lane, sync
+from regard.kernels.triton.top_keys import LIST_SIZE as SLOTS_PER_LIST
 
 LIST_SIZE = gl.constexpr(SLOTS_PER_LIST)
 

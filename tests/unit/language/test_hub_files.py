@@ -8,7 +8,7 @@ import pytest
 from models import CONFIGS
 
 from regard.errors import FileError
-from regard.language.settings import FIELDS, Settings, read_settings
+from regard.language.hub_files import FIELDS, Settings, read_settings
 
 CONFIG = CONFIGS["marian"]  # three decoder layers, two heads
 GIVEN: dict[str, Any] = {

@@ -18,7 +18,7 @@ import hostile_tokenizers as files
 from hostile_tokenizers import try_tokenizer
 from mutations import mutated
 from regard.errors import ArgumentError, FileError
-from regard.text import Tokenizer, process_limits, tokenizer_trial
+from regard.text import Tokenizer, process_limits, tokenizer_checks
 from regard.text.regex_cost import Cost
 from regard.text.tokenizer import ASSETS
 
@@ -50,7 +50,7 @@ def assert_refused(found: dict[str, Any]) -> None:
 def test_hostile_files_are_refused(name: str) -> None:
     """In this process, for speed; tests/hostile reads each as a user does."""
     began = time.process_time()
-    assert_refused(tokenizer_trial.try_content(HOSTILE[name]))
+    assert_refused(tokenizer_checks.try_content(HOSTILE[name]))
     assert time.process_time() - began < 3
 
 
@@ -86,8 +86,8 @@ def test_memory_and_time_of_the_trial_are_limited() -> None:
     """A file that passes every check still cannot exceed the limits on memory and processor time."""
     program = (
         "import sys; sys.path[:] = {path!r}\n"
-        "from regard.text import process_limits, tokenizer_trial\n"
-        "process_limits.limit_process(memory=tokenizer_trial.memory_limit(1000), seconds=1)\n"
+        "from regard.text import process_limits, tokenizer_checks\n"
+        "process_limits.limit_process(memory=tokenizer_checks.memory_limit(1000), seconds=1)\n"
         "{bomb}\n"
     )
     endless = program.format(path=sys.path, bomb="while True: pass")
@@ -105,17 +105,17 @@ def test_a_trial_that_crashes_or_stalls_is_a_refusal(
     code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_limits, "_command", lambda _: [sys.executable, "-c", code])
-    monkeypatch.setattr(tokenizer_trial, "TIMEOUT", 1.0)
+    monkeypatch.setattr(tokenizer_checks, "TIMEOUT", 1.0)
     with pytest.raises(FileError, match=message):
-        tokenizer_trial.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
+        tokenizer_checks.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
 
 
 def test_without_a_second_process_the_file_is_tried_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_limits, "_command", lambda _: ["/nowhere/python"])
     content = json.dumps(files.tree_of(files.small(), version="1.0")).encode() + b" "
-    assert tokenizer_trial.check_content(Path("tokenizer.json"), content) is Cost.LINEAR
+    assert tokenizer_checks.check_content(Path("tokenizer.json"), content) is Cost.LINEAR
     with pytest.raises(FileError, match="never end"):
-        tokenizer_trial.check_content(Path("tokenizer.json"), HOSTILE["pattern 0"] + b" ")
+        tokenizer_checks.check_content(Path("tokenizer.json"), HOSTILE["pattern 0"] + b" ")
 
 
 def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bundled_tokenizers_do_not_import_the_trial() -> None:
     program = f"import sys; from regard.text import Tokenizer; Tokenizer.read({str(ASSETS / 'poet/tokenizer.json')!r})"
-    program += "; print({'subprocess', 'regard.text.tokenizer_trial', 'regard.text.regex_cost'} & set(sys.modules))"
+    program += "; print({'subprocess', 'regard.text.tokenizer_checks', 'regard.text.regex_cost'} & set(sys.modules))"
     assert "regard" not in subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
 
 
@@ -139,7 +139,7 @@ def test_accepted_files_are_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_the_trial_imports_neither_numpy_nor_torch() -> None:
-    program = "import sys, regard.text.tokenizer_trial; print({'numpy', 'torch', 'rich'} & set(sys.modules))"
+    program = "import sys, regard.text.tokenizer_checks; print({'numpy', 'torch', 'rich'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"set()\n"
 
 
@@ -149,7 +149,7 @@ def test_the_trial_of_a_large_vocabulary_is_fast(tmp_path: Path) -> None:
     model = {"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False}
     content = json.dumps(files.tree_of(GOOD["t5"], model=model)).encode()
     before = children_seconds()
-    assert tokenizer_trial.check_content(tmp_path / "tokenizer.json", content) is Cost.LINEAR
+    assert tokenizer_checks.check_content(tmp_path / "tokenizer.json", content) is Cost.LINEAR
     assert children_seconds() - before < 1.0  # about 0.4 s; tests run in parallel
 
 

@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ from tiny_runs import Numbers, Tiny, train
 from tolerances import assert_close
 
 from regard.errors import ArgumentError, MissingDeviceError, RunError
-from regard.training import ranks as ranks_module
+from regard.training import processes as ranks_module
 from regard.training.checkpoint_store import CheckpointStore
-from regard.training.ranks import Ranks, chosen_device, joined
+from regard.training.processes import SIGNALS, Ranks, chosen_device, handle_signals, joined
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +160,7 @@ WORKER = """
 import json, signal, sys
 from pathlib import Path
 from regard.training.loop import Callback
-from regard.training.ranks import joined
+from regard.training.processes import joined
 from tiny_runs import Numbers, Tiny, train
 
 folder, options, passes = Path(sys.argv[1]), json.loads(sys.argv[2]), 0
@@ -184,7 +186,7 @@ with joined("cpu") as ranks:
 PATIENCE = """
 import time
 from regard.errors import RunError
-from regard.training.ranks import joined
+from regard.training.processes import joined
 
 met = False
 try:
@@ -209,8 +211,8 @@ import signal, threading, time
 from dataclasses import replace
 from regard.errors import RunError
 from regard.training import ranks as ranks_module
-from regard.training.ranks import joined
-from regard.training.signals import handle_signals
+from regard.training.processes import joined
+from regard.training.processes import handle_signals
 
 ranks_module.STOPPING_SECONDS = 1.0
 with joined("cpu") as ranks:
@@ -285,3 +287,65 @@ def test_two_processes_train_like_one(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_waiting_process_can_be_stopped() -> None:
     run_two(STOPPING)
+
+
+pytestmark = pytest.mark.usefixtures("signals_at_default")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_first_signal_requests_second_raises(number: int) -> None:
+    with handle_signals() as request:
+        assert not request.is_set
+        signal.raise_signal(number)
+        assert request.is_set
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_handlers_are_restored(number: int) -> None:
+    before = signal.getsignal(number)
+    received: list[int] = []
+    signal.signal(number, lambda found, frame: received.append(found))
+    try:
+        with handle_signals() as request:
+            signal.raise_signal(number)
+        assert request.is_set
+        assert received == []
+        signal.raise_signal(number)
+        assert received == [number]
+    finally:
+        signal.signal(number, before)
+
+
+def test_handlers_are_restored_after_an_error() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with pytest.raises(RuntimeError), handle_signals():
+        raise RuntimeError
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_no_effect_in_a_thread() -> None:
+    requested: list[bool] = []
+
+    def work() -> None:
+        with handle_signals() as request:
+            requested.append(request.is_set)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert requested == [False]
+
+
+def test_sighup_requests_and_ignored_signals_stay_ignored() -> None:
+    with handle_signals() as request:
+        signal.raise_signal(signal.SIGHUP)
+    assert request.is_set
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with handle_signals() as request:
+            signal.raise_signal(signal.SIGHUP)
+        assert not request.is_set
+    finally:
+        signal.signal(signal.SIGHUP, before)

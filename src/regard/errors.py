@@ -90,3 +90,12 @@ class TooLargeError(RegardError, MemoryError):
     """A request that would not fit in memory, refused before it starts."""
 
     exit_code = 5
+
+
+def reason_of(error: Exception) -> str:
+    """An error in one line, to be quoted in a message.
+
+    >>> reason_of(ValueError("no room\\nfor it"))
+    'ValueError: no room'
+    """
+    return f"{type(error).__name__}: {error}".splitlines()[0]

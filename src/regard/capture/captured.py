@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from regard.capture.torch_internals import is_functorch_wrapped_tensor
+from regard.errors import reason_of
 from regard.masks import Mask
 from regard.messages import Listed, say
 from regard.records import Rest
@@ -94,11 +95,6 @@ class Unobserved:
             self.add(reason_of(error))
         for name in names or ():
             self.reasons.setdefault(name, reason_of(error))
-
-
-def reason_of(error: Exception) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def why_unobservable(args: tuple[Any, ...], types: Any) -> str | None:

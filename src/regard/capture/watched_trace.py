@@ -18,11 +18,12 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall, WeightsFromQK
 from regard.axes import bin_width
-from regard.capture.captured import CapturedCall, reason_of
+from regard.capture.captured import CapturedCall
 from regard.capture.deferred_calls import CallBatch, DeferredCalls
 from regard.capture.token_labels import KeyHistory, keeps_order
 from regard.capture.torch_internals import Isolated
 from regard.dispatch.torch_backends import rectangle
+from regard.errors import reason_of
 from regard.exact_weights import ExactWeights
 from regard.functional.statistics import distance, entropy, top_keys
 from regard.kernels.chunked.forward import scores_of_rows

@@ -93,6 +93,28 @@ MESSAGES: dict[str, Message] = {
         en="there is no text to measure: all {count} are empty, or the model cannot read them{reason}",
         zh="没有可以测量的文本：全部 {count} 段都是空的，或模型无法读入{reason}",
     ),
+    "survey-all-unreadable": Message(
+        en="the model could read none of the first {count} texts: {reason}",
+        zh="前 {count} 段文本模型一段也无法读入：{reason}",
+    ),
+    "survey-no-file": Message(
+        en="there is no file {path}; texts= is the path of a file with a text on each line, or a list of strings such "
+        "as [{text!r}]",
+        zh="没有文件 {path}；texts= 应为每行一段文本的文件的路径，或字符串列表：[{text!r}]",
+    ),
+    "survey-training": Message(
+        en="the module is in training mode, where dropout changes its attention; call model.eval() first",
+        zh="该模块处于训练模式，dropout 会改变它的注意力；请先调用 model.eval()",
+    ),
+    "survey-target": Message(
+        en="{name} is an encoder-decoder: write each text as source, tab, target",
+        zh="{name} 是编码器-解码器：每段文本请写成“源文、制表符、译文”",
+    ),
+    "survey-no-ids": Message(en="the tokenizer gives no ids for it", zh="分词器没有给出任何编号"),
+    "survey-id": Message(
+        en="the tokenizer gives the id {id}, but the model knows {count} ids: it belongs to another model",
+        zh="分词器给出的编号是 {id}，而模型只有 {count} 个编号：它属于另一个模型",
+    ),
     "survey-nothing": Message(
         en="no attention of {name} was recorded, so there are no heads to measure",
         zh="没有记录到 {name} 的注意力，因此没有可以测量的头",

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.arrays import check_counts, to_numpy
-from regard.errors import ArgumentError, FileError, RegardError
+from regard.errors import AbsentFileError, ArgumentError, FileError, RegardError, reason_of
 from regard.files.input import open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_bytes, write_error
@@ -135,29 +135,68 @@ class _LanguageReader(TextReader):
 
 
 class _ModuleReader(TextReader):
-    """A PyTorch module that is called with ids, B T."""
+    """A PyTorch module that is called with ids, B T; an encoder-decoder with those of source and target."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
+        from regard.capture import watch
+
+        watch(model)  # raises for a model without data
+        if model.training:
+            raise ArgumentError("survey-training")
         self.model, self.tokenizer, self.name = model, tokenizer, type(model).__name__
         self._spell = getattr(tokenizer, "pieces", tokenizer)
-        config = getattr(model, "config", None)
-        self.longest = getattr(config, "max_position_embeddings", None)
+        self._config = getattr(model, "config", None)
+        self._vocabulary = getattr(self._config, "vocab_size", None)
+        self.longest = _usable_length(model, getattr(self._config, "max_position_embeddings", None))
 
     def read(self, text: str) -> ReadText:
         import torch
 
         from regard.capture import watch
 
+        texts = self._ids(text)
+        weight = next(self.model.parameters(), None)
+        given = {name: torch.tensor([ids[: self.longest]]) for name, ids in texts.items()}
+        if weight is not None:
+            given = {name: ids.to(weight.device) for name, ids in given.items()}
+        with torch.no_grad(), watch(self.model, self._spell, see=SEE) as trace:
+            if len(given) == 1:
+                self.model(*given.values())
+            else:
+                self.model(**given)
+        was_cut = self.longest is not None and max(map(len, texts.values())) > self.longest
+        return ReadText(trace, was_cut)
+
+    def _ids(self, text: str) -> dict[str, list[int]]:
+        """The ids of a text by argument; the target of an encoder-decoder begins with its start token."""
+        source, tab, target = text.partition("\t")
+        if not getattr(self._config, "is_encoder_decoder", False):
+            return {"input_ids": self._encoded(text)}
+        if not tab:
+            raise ArgumentError("survey-target", name=self.name)
+        start = getattr(self._config, "decoder_start_token_id", None)
+        begun = [] if start is None else [start]
+        return {"input_ids": self._encoded(source), "decoder_input_ids": [*begun, *self._encoded(target)]}
+
+    def _encoded(self, text: str) -> list[int]:
         ids = list(self.tokenizer.encode(text))
         if not ids:
-            raise ArgumentError("translate-empty")
-        given = torch.tensor([ids[: self.longest]], device=next(self.model.parameters()).device)
-        with torch.no_grad(), watch(self.model, self._spell, see=SEE) as trace:
-            self.model(given)
-        return ReadText(trace, self.longest is not None and len(ids) > self.longest)
+            raise ArgumentError("survey-no-ids")
+        if isinstance(self._vocabulary, int) and max(ids) >= self._vocabulary:  # on a GPU it would end every later call
+            raise ArgumentError("survey-id", id=max(ids), count=self._vocabulary)
+        return ids
 
     def _weights(self) -> Iterable[tuple[str, Any]]:
         return _parameters(self.model)
+
+
+def _usable_length(model: Any, positions: int | None) -> int | None:
+    """The number of tokens that a model reads: RoBERTa's table has rows before the first position."""
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if positions and padding is not None and "position" in name and module.num_embeddings == positions:
+            return int(positions - padding - 1)
+    return positions
 
 
 def _parameters(module: Any) -> Iterator[tuple[str, Any]]:
@@ -167,6 +206,8 @@ def _parameters(module: Any) -> Iterator[tuple[str, Any]]:
 
 QUERIES = 64
 """Queries that are measured of each text."""
+FIRST = 16
+"""Texts after which a survey ends if the model could read none of them."""
 SAVE_SECONDS = 10.0
 LARGEST_TEXTS = 2**44
 """Bytes of a file of texts, which is read line by line."""
@@ -318,9 +359,11 @@ def _read(reader: TextReader, text: str, number: int, own: SurveyState) -> None:
         return
     try:
         found = reader.read(text)
-    except RegardError as error:
+    except Exception as error:  # also the errors of the caller's tokenizer and model
         own.count("unreadable")
-        own.reason = own.reason or str(error)
+        own.reason = own.reason or (str(error) if isinstance(error, RegardError) else reason_of(error))
+        if not own.sums.texts and own.skipped["unreadable"] >= FIRST:
+            raise ArgumentError("survey-all-unreadable", count=FIRST, reason=own.reason) from error
         return
     if not len(found.trace):
         raise ArgumentError("survey-nothing", name=reader.name)
@@ -346,6 +389,8 @@ def _merged(name: str, states: list[SurveyState]) -> Survey:
 
 def _texts(texts: Any) -> Iterator[str]:
     """The texts one by one: the lines of a file, or strings. Raises ArgumentError for anything else."""
+    if isinstance(texts, str) and not os.path.exists(texts):
+        raise AbsentFileError("survey-no-file", path=texts, text=texts)
     if isinstance(texts, str | os.PathLike):
         return _lines(Path(texts))
     try:

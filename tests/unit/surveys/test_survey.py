@@ -318,3 +318,80 @@ def test_invalid_models_and_files(tmp_path: Path, poet: Any) -> None:
     path.write_bytes("好\n".encode() + b"\xff\n")
     with pytest.raises(FileError, match="line 2 of"):
         regard.survey(poet, path)
+
+
+class Spelling:
+    """A tokenizer of letters."""
+
+    def encode(self, text: str) -> list[int]:
+        if "!" in text:
+            raise ValueError("no exclamation marks")
+        return [ord(letter) % 90 for letter in text if letter != "?"]
+
+    def pieces(self, ids: list[int]) -> list[str]:
+        return [chr(97 + at % 26) for at in ids]
+
+
+def built(name: str, **more: Any) -> Any:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    kind = getattr(transformers, name)
+    return kind(kind.config_class(**({"vocab_size": 90} | sizes | more))).eval()
+
+
+def test_a_module_in_training_mode_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"model\.eval\(\)"):
+        regard.survey(built("BertModel").train(), ["abc"], Spelling())
+
+
+def test_a_text_that_fails_does_not_end_the_survey() -> None:
+    model = built("BertModel", vocab_size=89)
+    found = regard.survey(model, ["abc", "d!", "Y" * 20 + chr(179), "???", "cab"], Spelling())
+    assert (found.texts, found.skipped) == (2, {"unreadable": 3})
+    with pytest.raises(ArgumentError, match="id 89, but the model knows 89 ids"):
+        regard.survey(model, [chr(179)], Spelling())
+
+
+def test_a_survey_ends_early_where_no_text_can_be_read() -> None:
+    seen: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for at in range(1000):
+            seen.append(at)
+            yield "!"
+
+    with pytest.raises(ArgumentError, match="none of the first 16 texts: ValueError: no exclamation marks"):
+        regard.survey(built("BertModel"), texts(), Spelling())
+    assert len(seen) == 16
+
+
+def test_roberta_reads_fewer_tokens_than_its_table_has_rows() -> None:
+    found = regard.survey(built("RobertaModel", max_position_embeddings=34), ["x" * 50], Spelling())
+    assert (found.tokens, found.skipped) == (32, {"cut": 1})
+
+
+def test_an_encoder_decoder_reads_source_and_target() -> None:
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
+    t5 = built("T5ForConditionalGeneration", **sizes)
+    found = regard.survey(t5, ["abc\tdefg"], Spelling())
+    assert [(head.name, head.kind) for head in found if not head.head] == [
+        ("encoder.block.0.layer.0.SelfAttention", "encoder"),
+        ("decoder.block.0.layer.0.SelfAttention", "decoder"),
+        ("decoder.block.0.layer.1.EncDecAttention", "cross"),
+    ]
+    with pytest.raises(ArgumentError, match="source, tab, target"):
+        regard.survey(t5, ["abc"], Spelling())
+
+
+def test_other_modules_and_a_single_text() -> None:
+    from torch import nn
+
+    with pytest.raises(ArgumentError, match="dtype"):
+        regard.survey(nn.Linear(2, 2).eval(), ["abc"], Spelling())
+    with pytest.raises(ArgumentError, match="meta"):
+        regard.survey(nn.MultiheadAttention(2, 1, device="meta").eval(), ["abc"], Spelling())
+    with pytest.raises(FileError, match=r"no file hello; .* list of strings such as \['hello'\]"):
+        regard.survey(built("BertModel"), "hello", Spelling())

@@ -92,10 +92,10 @@ class TooLargeError(RegardError, MemoryError):
     exit_code = 5
 
 
-def reason_of(error: Exception) -> str:
+def in_one_line(error: Exception) -> str:
     """An error in one line, to be quoted in a message.
 
-    >>> reason_of(ValueError("no room\\nfor it"))
+    >>> in_one_line(ValueError("no room\\nfor it"))
     'ValueError: no room'
     """
     return f"{type(error).__name__}: {error}".splitlines()[0]

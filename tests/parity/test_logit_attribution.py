@@ -213,3 +213,19 @@ def test_what_is_no_such_sum_is_refused(build: Callable[[], nn.Module], message:
     model = model if "eval" in message else shaken(model)
     with pytest.raises(ArgumentError, match=message):
         logit_attribution(model, IDS, token=4)
+
+
+def test_in_inference_mode() -> None:
+    model = small()
+    wanted = logit_attribution(model, IDS, token=4)
+    with torch.inference_mode():
+        found = logit_attribution(model, IDS.clone(), token=4)
+    assert_close(found.logit, wanted.logit)
+    assert_close(torch.stack(list(found.heads.values())), torch.stack(list(wanted.heads.values())))
+
+
+def test_errors_name_the_argument_and_the_function() -> None:
+    with pytest.raises(ArgumentError, match=r"^against must be an id from 0 to"):
+        logit_attribution(small(), IDS, token=4, against=10**6)
+    with pytest.raises(ArgumentError, match=r"^logit_attribution needs a PyTorch model"):
+        logit_attribution("gpt2", IDS)  # type: ignore[arg-type]

@@ -106,6 +106,7 @@ def _signed(value: float) -> str:
     return f"{round(value, 3) + 0.0:+.3f}".replace("-", "−")
 
 
+@torch.inference_mode(False)  # the row of the token is a gradient
 def logit_attribution(
     model: nn.Module,
     inputs: Any,
@@ -136,7 +137,7 @@ def logit_attribution(
     (['decoder.layers.0.self_attention', 'decoder.layers.1.self_attention'], True)
     """
     if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", found=type(model).__name__)
+        raise ArgumentError("edit-model", function="logit_attribution", found=type(model).__name__)
     if model.training:
         raise ArgumentError("attribution-training")
     args, kwargs = call_of(inputs)
@@ -155,7 +156,7 @@ def logit_attribution(
     predicted = logits[torch.arange(len(at), device=at.device), at]
     stream = _Stream(calls, trace, predicted)
     tokens = chosen_token(token, predicted)
-    others = None if against is None else chosen_token(against, predicted)
+    others = None if against is None else chosen_token(against, predicted, "against")
     direction, logit = stream.direction(tokens, others)
     heads = {record.name: stream.contributions(record, direction) for record in stream.records}
     rest = logit - torch.stack([one.sum(-1) for one in heads.values()]).sum(0)

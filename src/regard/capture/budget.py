@@ -95,6 +95,11 @@ class Budget:
         """Count a Record that `fits_again`."""
         self._wanted += need
 
+    @property
+    def left(self) -> int | None:
+        """The bytes that are not used yet; None without a budget."""
+        return None if self._budget is None else self._left
+
     def modules_like(self, module: nn.Module) -> int:
         """The number of modules of the same type that may compute attention."""
         return max(1, self._per_type[type(module)])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from regard.capture.torch_internals import is_functorch_wrapped_tensor
-from regard.errors import reason_of
+from regard.errors import in_one_line
 from regard.masks import Mask
 from regard.messages import Listed, say
 from regard.records import Rest
@@ -92,9 +92,9 @@ class Unobserved:
         """Note that observing the modules of these names raised `error`; without names, the running module."""
         self.errors.append(error.with_traceback(None))  # a traceback would keep the model's tensors alive
         if names is None:
-            self.add(reason_of(error))
+            self.add(in_one_line(error))
         for name in names or ():
-            self.reasons.setdefault(name, reason_of(error))
+            self.reasons.setdefault(name, in_one_line(error))
 
 
 def why_unobservable(args: tuple[Any, ...], types: Any) -> str | None:

@@ -42,10 +42,12 @@ class CallBatch:
     """Calls that are computed together: q and k of each are copied to a slot of a buffer, B (H + G) T E.
 
     count   the number of calls that are expected
+    most    the number of bytes that buffers for calls to come may have
     """
 
-    def __init__(self, captured: CapturedCall, see: See, count: int) -> None:
+    def __init__(self, captured: CapturedCall, see: See, count: int, most: int) -> None:
         q, k = captured.q, captured.k
+        self._most = most
         self._call, self.see = captured._replace(q=q[..., :0], k=k[..., :0], v=k[..., :0], lse=None), see
         self._shape = (q.shape[0], q.shape[1] + k.shape[1], *q.shape[2:])
         self.bytes = q.nbytes + k.nbytes
@@ -74,7 +76,7 @@ class CallBatch:
 
     def _allocate(self, like: Tensor) -> None:
         used = len(self._slots)
-        count = min(max(self._count - used, used, 1), max(1, MAX_KEPT // self.bytes - used))
+        count = min(max(self._count - used, used, 1), max(1, self._most // self.bytes - used))
         buffer = like.new_empty((count, *self._shape))
         self._buffers.append(buffer)
         self._free = [*buffer.unbind()][::-1]
@@ -106,7 +108,8 @@ class DeferredCalls:
 
     def __init__(self) -> None:
         self._batches: dict[_Batch, CallBatch] = {}
-        self._bytes = self._count = 0
+        self.bytes = self._count = 0
+        """The bytes of the copies that wait, and the number of calls so far."""
 
     def __bool__(self) -> bool:
         return bool(self._batches)
@@ -115,10 +118,13 @@ class DeferredCalls:
         """The number of calls that were deferred so far, also those that are computed."""
         return self._count
 
-    def defer(self, captured: CapturedCall, see: See, position: int, count: Callable[[], int]) -> CallBatch | None:
+    def defer(
+        self, captured: CapturedCall, see: See, position: int, count: Callable[[], int], room: int | None = None
+    ) -> CallBatch | None:
         """Keep what the record at `position` needs. Returns None if it should be computed at once.
 
         count   returns the number of such calls that are expected
+        room    the number of bytes that all copies may have; None without a budget
         """
         q, k, mask, lse = captured.q, captured.k, captured.mask, captured.lse
         if q.device.type not in DEVICES or captured.output is not None or see.qk or see.values:
@@ -128,33 +134,34 @@ class DeferredCalls:
             return None
         B, H, T, E = q.shape
         same = k.shape[0] == B and k.shape[2] == T and k.shape[3] == E and k.dtype == q.dtype
-        if not (same and B and H and T) or q.nbytes + k.nbytes > MAX_CALL:
+        need = q.nbytes + k.nbytes
+        if not (same and B and H and T) or need > MAX_CALL or (room is not None and self.bytes + need > room):
             return None
         sums = None if lse is None else lse.dtype
         key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
         batch = self._batches.get(key)
         if batch is None:  # with the request itself, so that its id is not reused
-            batch = self._batches[key] = CallBatch(captured, see, count())
+            batch = self._batches[key] = CallBatch(captured, see, count(), MAX_KEPT if room is None else 0)
         self.add(batch, captured.q, captured.k, lse, position)
         return batch
 
     def add(self, batch: CallBatch, q: Tensor, k: Tensor, lse: Tensor | None, position: int) -> None:
         """Add one more call to a batch."""
         batch.add(q, k, lse, position)
-        self._bytes += batch.bytes
+        self.bytes += batch.bytes
         self._count += 1
 
     @property
     def are_many(self) -> bool:
         """Whether what is kept exceeds the limit, so that it should be computed."""
-        return self._bytes > MAX_KEPT
+        return self.bytes > MAX_KEPT
 
     def compute(self, failed: Callable[[Exception, list[int]], None]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Compute all deferred calls: the missing fields of the records, by position.
 
         failed   receives the first error, and the positions of the records that stay without statistics
         """
-        batches, self._batches, self._bytes = [*self._batches.values()], {}, 0
+        batches, self._batches, self.bytes = [*self._batches.values()], {}, 0
         first, left = None, list[int]()
         for batch in batches:
             batch.is_open = False

@@ -118,7 +118,7 @@ def edit(
     """
     check_keywords("edit", unknown, KINDS)
     if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", found=type(model).__name__)
+        raise ArgumentError("edit-model", function="edit", found=type(model).__name__)
     names = ModuleNames(model)
     return _edited(names, parse_edits(names, silence, cut, freeze, mean, resample))
 

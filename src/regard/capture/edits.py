@@ -157,7 +157,7 @@ def _items(how: str, given: Any, example: str) -> Iterable[tuple[str | int, Any]
 
 def _edit(names: ModuleNames, requested: str | int, **what: Any) -> Edit:
     if not isinstance(requested, str):
-        edit = Edit(str(requested), _modules_in_layer(names, int(requested)), None, is_layer=True, **what)
+        edit = Edit(str(requested), modules_in_layer(names, int(requested)), None, is_layer=True, **what)
         edit.missed = set(edit.edges)
         return edit
     name, sign, number = requested.partition("#")
@@ -196,7 +196,7 @@ def modules_named(names: ModuleNames, requested: str) -> frozenset[str]:
     return frozenset(_attention_in(names, name) for name in found)
 
 
-def _modules_in_layer(names: ModuleNames, number: int) -> frozenset[str]:
+def modules_in_layer(names: ModuleNames, number: int) -> frozenset[str]:
     """The modules of the layer with that number. If both encoder and decoder have it, a name is required."""
     layers = layers_numbered(number, [name for name in names if name])
     if len(layers) > 1:
@@ -444,6 +444,11 @@ def resampled(out: Tensor, edits: Iterable[Edit]) -> Tensor:
         found = torch.as_tensor(edit.source.outputs, device=out.device).to(out.dtype)
         wanted = (out.shape[1], 1 if edit.is_constant else out.shape[2], out.shape[3])
         if found.shape[1:] != wanted or len(found) not in (1, len(out)):
+            if edit.is_constant:
+                wanted_mean = (out.shape[1], out.shape[3])
+                raise ShapeError(
+                    "edit-mean-size", asked=edit.name, wanted=wanted_mean, found=(found.shape[1], found.shape[3])
+                )
             raise ShapeError("edit-resample-shape", asked=edit.name, found=tuple(found.shape), wanted=tuple(out.shape))
         if edit.resampled is None:
             out = found.expand(out.shape)

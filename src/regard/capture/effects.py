@@ -11,12 +11,15 @@ from torch import Tensor, nn
 
 from regard.arrays import is_integer
 from regard.capture.editing import KINDS, check_keywords, edit
+from regard.capture.edits import modules_in_layer
+from regard.capture.module_names import ModuleNames
 from regard.capture.token_labels import speller
 from regard.capture.watching import watch
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.messages import Language, language, say
+from regard.messages import Language, Listed, language, say
 from regard.printable import printable
 from regard.records import Record, See
+from regard.trace import Trace
 
 Kind = Literal["next", "masked", "token", "class", "token-class"]
 _BIDIRECTIONAL = ("MaskedLM", "WithLMHeadModel", "ForPreTraining")
@@ -278,9 +281,10 @@ def effect(
 
     inputs      what the model is called with: ids, a dict of arguments, or a tuple of them
     silence, cut, freeze, mean, resample   the edits, as for `edit`
-    path        ((name, head), (name, head)): cut the path from the first head to the second, which then reads as if the
-                first were silent; all other heads keep their outputs, so only the residual stream and what lies in it
-                between the two (norms, feed-forward layers) carries the change (Wang et al. 2023, section 3.1)
+    path        ((name, head), (name, head)); a name may be the number of a layer. Cut the path from the first head to
+                the second, which then reads as if the first were silent; all other heads keep their outputs, so only
+                the residual stream and what lies in it between the two (norms, feed-forward layers) carries the change
+                (Wang et al. 2023, section 3.1)
     token       the token or class to follow, one id or one per sample; by default the most likely before the edit
     position    the position of the prediction, one or one per sample. By default the last token of a text that is
                 continued, the first masked token of a masked language model, else the position whose prediction moves
@@ -320,7 +324,7 @@ def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[st
     kept = See(map=None, lse=False, sink=False, outputs=True)
     with watch(model, see=kept) as clean:
         run()
-    sender, receiver = clean[first].name, clean[second].name
+    sender, receiver = (_record_of(clean, model, end) for end in (first, second))
     if clean.names.index(sender) >= clean.names.index(receiver):
         raise ArgumentError("effect-path-order", first=sender, second=receiver)
     others = {record.name: record for record in clean if record.name not in (sender, receiver)}
@@ -329,17 +333,30 @@ def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[st
     return {receiver: (changed[receiver], [second_head])}
 
 
-def _checked_path(path: Any) -> tuple[tuple[str, int], tuple[str, int]]:
+def _record_of(trace: Trace, model: nn.Module, end: str | int) -> str:
+    """The name of the record of an end of a path: a name, or the number of a layer that has one attention."""
+    if isinstance(end, str):
+        return trace[end].name
+    modules = modules_in_layer(ModuleNames(model), end)
+    found = [record.name for record in trace if record.module in modules]
+    if len(found) != 1:
+        names = Listed.few([repr(name) for name in found or trace.names], 4)
+        raise ArgumentError("edit-layer-several" if found else "effect-path-layer", asked=end, names=names)
+    return found[0]
+
+
+def _checked_path(path: Any) -> tuple[tuple[str | int, int], tuple[str | int, int]]:
     is_pair = isinstance(path, tuple | list) and len(path) == 2
     ends = [end for end in path if isinstance(end, tuple | list) and len(end) == 2] if is_pair else []
-    if len(ends) != 2 or not all(isinstance(name, str) and is_integer(head) and head >= 0 for name, head in ends):
+    is_name = [isinstance(name, str) or is_integer(name) for name, _ in ends]
+    if len(ends) != 2 or not all(is_name) or not all(is_integer(head) and head >= 0 for _, head in ends):
         raise ArgumentError("effect-path", found=path)
     return (ends[0][0], int(ends[0][1])), (ends[1][0], int(ends[1][1]))
 
 
 def _check(model: nn.Module, silence: Any) -> None:
     if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", found=type(model).__name__)
+        raise ArgumentError("edit-model", function="effect", found=type(model).__name__)
     if model.training:
         raise ArgumentError("effect-training")
     if isinstance(silence, Mapping) and silence and set(silence) <= set(KINDS):  # one dict of all edits
@@ -379,14 +396,15 @@ def named_call(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
         return {}
 
 
-def chosen_token(token: Any, before: Tensor) -> Tensor:
+def chosen_token(token: Any, before: Tensor, option: str = "token") -> Tensor:
+    """An id for each sample, B; by default the most likely. Raises ArgumentError, with the name of the option."""
     B, W = before.shape
     if token is None:
         return before.argmax(-1)
     ids = [token] * B if is_integer(token) else token.tolist() if isinstance(token, Tensor) else token
     good = isinstance(ids, Sequence) and len(ids) == B and all(is_integer(i) and 0 <= i < W for i in ids)
     if not good:
-        raise ArgumentError("effect-token", found=token, B=B, last=W - 1)
+        raise ArgumentError("effect-token", option=option, found=token, B=B, last=W - 1)
     return torch.tensor([int(i) for i in ids], device=before.device)
 
 

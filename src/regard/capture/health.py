@@ -118,6 +118,14 @@ class Health:
         head = int(np.nanargmax(tops[highest]))
         return highest, head, float(tops[highest][head])
 
+    def broken(self) -> tuple[str, int] | None:
+        """The first layer and head whose attention is NaN."""
+        for name, layer in self.layers.items():
+            heads = np.flatnonzero(np.isnan(layer.entropy))
+            if len(heads):
+                return name, int(heads[0])
+        return None
+
 
 def _summary(prefix: str, layers: list[LayerHealth]) -> dict[str, float]:
     joined = {name: np.concatenate([getattr(layer, name) for layer in layers]) for name in MEASURES}
@@ -232,6 +240,9 @@ def warnings_of(health: Health, floor: float, limit: float) -> dict[str, str]:
     """What is wrong, as one sentence for each kind of problem."""
     found = {}
     collapse, explosion = health.collapsed(floor), health.exploded(limit)
+    broken = health.broken()
+    if broken is not None:
+        found["nan"] = say("monitor-nan", name=broken[0], head=broken[1])
     if collapse is not None:
         found["entropy"] = say("monitor-entropy", name=collapse[0], entropy=collapse[1], floor=floor)
     if explosion is not None:

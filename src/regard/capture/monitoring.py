@@ -10,6 +10,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from logging import Logger
 from types import TracebackType
 from typing import Any
 
@@ -125,10 +126,8 @@ class Monitor:
         after: Any = torch.compiler.disable(self._after, reason=reason)
         # With always_call an exception of the forward ends the watch too.
         self._hooks = [
-            model.register_forward_pre_hook(
-                lambda module, args, kwargs: before(module, args, kwargs), with_kwargs=True
-            ),
-            model.register_forward_hook(lambda module, args, out: after(module, out), always_call=True),
+            model.register_forward_pre_hook(_Hook(before), with_kwargs=True),
+            model.register_forward_hook(_Hook(after), always_call=True),
         ]
 
     def begins(self, step: int) -> bool:
@@ -158,7 +157,7 @@ class Monitor:
                 self._arguments = args, kwargs
                 self._begin()
 
-    def _after(self, module: nn.Module, out: Any) -> None:
+    def _after(self, module: nn.Module, args: Any, out: Any) -> None:
         """End the watch of this forward."""
         if self._watch is not None and module is self._model and not self._is_busy:
             self._end(failed=out is None)
@@ -255,6 +254,26 @@ class Monitor:
             self._warn("uncalled", say("monitor-uncalled", found=type(self._model).__name__))
 
 
+class _Hook:
+    """A hook of this process alone: a copy of the model, or one that is saved, has a hook that does nothing."""
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any) -> None:
+        self._function(*args)
+
+    def __reduce__(self) -> tuple[type["_NoHook"], tuple[()]]:
+        return _NoHook, ()
+
+
+class _NoHook:
+    """What a `_Hook` is in a copy."""
+
+    def __call__(self, *args: Any) -> None:
+        """Do nothing."""
+
+
 def _logger(log: Any) -> Log | None:
     """The function that receives the numbers."""
     if hasattr(log, "add_scalar"):
@@ -264,6 +283,8 @@ def _logger(log: Any) -> Log | None:
                 log.add_scalar(name, value, step)
 
         return add_scalars
+    if isinstance(log, Logger):  # its `log` takes a level and a text
+        raise ArgumentError("monitor-log", found="logging.Logger")
     if hasattr(log, "log"):
         return lambda metrics, step: log.log(metrics, step=step)
     if log is not None and not callable(log):

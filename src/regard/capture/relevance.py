@@ -174,7 +174,12 @@ def relevance_records(trace: Trace, loss: Any, map: int | None = 256) -> list[Re
     _check(trace, loss)
     gradients = RecordGradients(list(trace))
     with GradientMode(gradients):
-        torch.autograd.grad(loss, list(_leaves(loss)), retain_graph=True, allow_unused=True)
+        try:
+            torch.autograd.grad(loss, list(_leaves(loss)), retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            if "a second time" in str(error):
+                raise ArgumentError("relevance-freed") from error
+            raise
     missing = [record.name for number, record in enumerate(trace) if number not in gradients.found]
     if missing:
         raise ArgumentError("relevance-missing", names=Listed.few(missing, 3), count=len(missing), of=len(trace))

@@ -20,10 +20,11 @@ from regard.attention_call import AttentionCall, WeightsFromQK
 from regard.axes import bin_width
 from regard.capture.captured import CapturedCall
 from regard.capture.deferred_calls import CallBatch, DeferredCalls
+from regard.capture.relevance import relevance_records
 from regard.capture.token_labels import KeyHistory, keeps_order
 from regard.capture.torch_internals import Isolated
 from regard.dispatch.torch_backends import rectangle
-from regard.errors import reason_of
+from regard.errors import in_one_line
 from regard.exact_weights import ExactWeights
 from regard.functional.statistics import distance, entropy, top_keys
 from regard.kernels.chunked.forward import scores_of_rows
@@ -167,6 +168,7 @@ class WatchedTrace(Trace):
 
     def __init__(self) -> None:
         super().__init__()
+        self._relevance = relevance_records
         self._deferred: dict[KeyHistory, list[DeferredRow]] = {}
         """By the keys that the rows attend to."""
         self.calls = DeferredCalls()
@@ -183,13 +185,18 @@ class WatchedTrace(Trace):
         """Fill in missing fields of a record."""
         self._made[at] = self._made[at].changed(**fields)
 
-    def defer_call(self, captured: CapturedCall, see: See, count: Callable[[], int]) -> CallBatch | None:
+    def defer_call(
+        self, captured: CapturedCall, see: See, count: Callable[[], int], room: int | None = None
+    ) -> CallBatch | None:
         """Defer the call of the record that is appended next. Returns None if it should be computed at once.
 
         count   returns the number of such calls that are expected
+        room    the number of bytes that all copies may have; None without a budget
         """
-        self._compute_many()
-        return self.calls.defer(captured, see, len(self._made), count)
+        is_full = room is not None and self.calls.bytes + captured.q.nbytes + captured.k.nbytes > room
+        if self.calls.are_many or (self.calls and is_full):
+            self._compute_calls()
+        return self.calls.defer(captured, see, len(self._made), count, room)
 
     def repeat_call(self, batch: CallBatch, q: Tensor, k: Tensor, lse: Tensor | None) -> bool:
         """Add the call of the record that is appended next to a batch. Returns False if that is computed already."""
@@ -237,7 +244,7 @@ class WatchedTrace(Trace):
 
 def warn_of(error: Exception, names: list[str]) -> None:
     """Warn that statistics of these records could not be computed."""
-    warnings.warn(say("watch-unseen", names=Listed.few(names, 3), reason=reason_of(error)), stacklevel=2)
+    warnings.warn(say("watch-unseen", names=Listed.few(names, 3), reason=in_one_line(error)), stacklevel=2)
 
 
 def _computed_rows(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -371,7 +371,9 @@ class Watcher:
         if continues or (kind != "encoder" and is_generating):
             return self._generated(captured, place, kind, step, see, padding)
         if padding is None and isinstance(captured, CapturedCall):
-            self._batch = self.trace.defer_call(captured, see, lambda: self.budget.modules_like(place.module))
+            self._batch = self.trace.defer_call(
+                captured, see, lambda: self.budget.modules_like(place.module), self.budget.left
+            )
             if self._batch is not None:
                 return Record(shape=sizes)
         return record_of_call(captured, place.module, see, padding)

@@ -106,6 +106,11 @@ MESSAGES: dict[str, Message] = {
         zh="{name} 的注意力熵已塌缩：平均 {entropy:.3g} nat，低于 {floor:g}，几乎每个查询都只关注一个键；"
         "可以尝试降低学习率或使用 QK 归一化",
     ),
+    "monitor-nan": Message(
+        en="the attention of {name}, head {head}, is NaN: its inputs or its weights are not finite, or scores "
+        "overflowed",
+        zh="{name} 第 {head} 个头的注意力为 NaN：它的输入或权重中有非有限值，或得分溢出",
+    ),
     "monitor-scores": Message(
         en="the attention scores of {name}, head {head}, have grown to {score:.4g}, above {limit:g}; in half precision "
         "this often comes before a divergence; a lower learning rate, QK normalisation or QK-clip may help",

@@ -5,8 +5,8 @@ from regard.messages import Message
 MESSAGES: dict[str, Message] = {
     # --- arguments of edit ---
     "edit-model": Message(
-        en="edit needs a PyTorch model, a torch.nn.Module; found {found}",
-        zh="edit 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
+        en="{function} needs a PyTorch model, a torch.nn.Module; found {found}",
+        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
     ),
     "edit-mapping": Message(
         en='{how} needs names of a Trace or layer numbers as keys, such as {how}={{"h.5.attn": {example}}} or {how}'
@@ -70,6 +70,10 @@ MESSAGES: dict[str, Message] = {
     "edit-mean-shape": Message(
         en="{asked!r}: a mean is an array H Ev, one output for each head; found {found}",
         zh="{asked!r}：平均值应为 H Ev 的数组，每个头一个输出；现在是 {found}",
+    ),
+    "edit-mean-size": Message(
+        en="{asked!r}: the mean has H Ev = {found}, but the outputs of this attention have {wanted}",
+        zh="{asked!r}：给出的平均值为 H Ev = {found}，而该注意力的输出是 {wanted}",
     ),
     "edit-resample": Message(
         en="{asked!r}: resample needs a Record of another run, or a Record and heads, such as (trace[5], [3]); found "
@@ -146,6 +150,10 @@ MESSAGES: dict[str, Message] = {
         en='path is a pair of heads, such as (("h.0.attn", 3), ("h.5.attn", 1)); found {found}',
         zh='path 是一对头，例如 (("h.0.attn", 3), ("h.5.attn", 1))；现在是 {found}',
     ),
+    "effect-path-layer": Message(
+        en="layer {asked} computed no attention that was recorded; recorded were {names}",
+        zh="第 {asked} 层没有记录到注意力；记录到的有 {names}",
+    ),
     "effect-path-order": Message(
         en="a path goes from an earlier attention to a later one; {first} does not run before {second}",
         zh="路径从先计算的注意力通向后计算的注意力；{first} 并不在 {second} 之前运行",
@@ -200,8 +208,8 @@ MESSAGES: dict[str, Message] = {
         "现在是 {found}",
     ),
     "effect-token": Message(
-        en="token must be an id from 0 to {last}, or a list of {B} of them, one per sample; found {found!r}",
-        zh="token 应为 0 到 {last} 之间的 id，或 {B} 个 id 的列表（每个样本一个）；现在是 {found!r}",
+        en="{option} must be an id from 0 to {last}, or a list of {B} of them, one per sample; found {found!r}",
+        zh="{option} 应为 0 到 {last} 之间的 id，或 {B} 个 id 的列表（每个样本一个）；现在是 {found!r}",
     ),
     "effect-title-next": Message(
         en="next token: moved by {kl:.4g} nats (KL of before to after)",
@@ -303,6 +311,18 @@ MESSAGES: dict[str, Message] = {
     "relevance-not-kept": Message(
         en="relevance needs exact weights, and {name} kept none; watch with see=See(qk=True)",
         zh="relevance 需要精确的权重，而 {name} 没有保留；观察时请使用 see=See(qk=True)",
+    ),
+    "relevance-freed": Message(
+        en="the graph of this loss was freed by an earlier backward pass: call relevance before loss.backward(), or "
+        "loss.backward(retain_graph=True)",
+        zh="这个损失的计算图已被之前的反向传播释放：请在 loss.backward() 之前调用 relevance，或使用 "
+        "loss.backward(retain_graph=True)",
+    ),
+    "relevance-elsewhere": Message(
+        en="relevance needs the Trace of the run that computed the loss, as regard.watch(model, see=See(qk=True)) "
+        "gives it, or a part of it; this one was read from a file or made of records",
+        zh="relevance 需要计算该损失的那次运行的 Trace（由 regard.watch(model, see=See(qk=True)) 给出）或它的一部分；"
+        "现在的 Trace 是从文件读入的，或由记录拼成的",
     ),
     "relevance-dropout": Message(
         en="{name} ran with dropout, so the gradient of its weights is unknown; call model.eval() before the run",

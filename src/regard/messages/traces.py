@@ -397,8 +397,8 @@ MESSAGES: dict[str, Message] = {
         zh="{name!r} 的查询和键中没有图块：请选择别的层",
     ),
     "image-number": Message(
-        en="image={asked}: {name!r} has no such picture; there are {found}",
-        zh="image={asked}：{name!r} 没有这幅图片；现有 {found}",
+        en="image={asked}: {name!r} has no such picture; its pictures are numbered {found}",
+        zh="image={asked}：{name!r} 没有这幅图片；图片的编号是 {found}",
     ),
     "image-number-form": Message(
         en="image= is the number of a picture, from 0 on; found {found!r}",

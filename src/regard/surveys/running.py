@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.arrays import check_counts, to_numpy
-from regard.errors import AbsentFileError, ArgumentError, FileError, RegardError, reason_of
+from regard.errors import AbsentFileError, ArgumentError, FileError, RegardError, in_one_line
 from regard.files.input import open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_bytes, write_error
@@ -361,7 +361,7 @@ def _read(reader: TextReader, text: str, number: int, own: SurveyState) -> None:
         found = reader.read(text)
     except Exception as error:  # also the errors of the caller's tokenizer and model
         own.count("unreadable")
-        own.reason = own.reason or (str(error) if isinstance(error, RegardError) else reason_of(error))
+        own.reason = own.reason or (str(error) if isinstance(error, RegardError) else in_one_line(error))
         if not own.sums.texts and own.skipped["unreadable"] >= FIRST:
             raise ArgumentError("survey-all-unreadable", count=FIRST, reason=own.reason) from error
         return

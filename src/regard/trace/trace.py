@@ -62,6 +62,8 @@ class Trace:
         """The texts that beam search found, best first, as tokens with their scores, where known."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
         """Converts ids to tokens, where a tokenizer is known; not saved in files."""
+        self._relevance: Callable[[Trace, Any, int | None], list[Record]] | None = None
+        """Computes `relevance`, where the records are those of a watched model."""
         self.split: Split | None = None
         """What the processes of a distributed run divide, where `watch` knows it; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
@@ -180,6 +182,7 @@ class Trace:
         part = Trace(records)
         part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
         part.candidates, part.beams, part.split = self.candidates, self.beams, self.split
+        part._relevance = self._relevance
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
@@ -284,9 +287,9 @@ class Trace:
                 logits = model(ids).logits
             trace.relevance(logits[0, -1].max()).show()
         """
-        from regard.capture.relevance import relevance_records
-
-        return self._part(relevance_records(self, loss, map))
+        if self._relevance is None:
+            raise ArgumentError("relevance-elsewhere" if len(self) else "trace-empty")
+        return self._part(self._relevance(self, loss, map))
 
     def value_weighted(self) -> "Trace":
         """Every weight times the norm of its value vector, normalised to rows that sum to 1 (Kobayashi et al. 2020).

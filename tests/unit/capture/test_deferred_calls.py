@@ -15,11 +15,13 @@ from torch import Tensor, nn
 import regard
 from regard import See, Trace
 from regard.capture import deferred_calls, watched_trace, watching
-from regard.capture.deferred_calls import CallBatch
+from regard.capture.budget import in_bytes
+from regard.capture.deferred_calls import CallBatch, DeferredCalls
 from regard.capture.watched_trace import DecodeHistory
 from regard.capture.watching import Watcher
 from regard.dispatch import observation
 from regard.records import Record
+from regard.statistics_table import bytes_of
 
 EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True)
 
@@ -129,6 +131,27 @@ def test_calls_that_repeat_another_are_recorded_without_looking_again(monkeypatc
     wanted = watched(See(), X)
     assert torch.equal(present(trace[1].map), present(trace[0].map))
     torch.testing.assert_close(trace[0].map, wanted["1"].map)
+
+
+@pytest.mark.parametrize(("budget", "expected"), [("30 KB", 5), ("6 KB", 4)])
+@pytest.mark.usefixtures("deferred")
+def test_copies_that_wait_count_against_a_budget(budget: str, expected: int) -> None:
+    net, see, limit = model(), See(map=None, entropy=True), in_bytes(budget)
+    deferred: list[tuple[int, int]] = []
+    with torch.no_grad(), regard.watch(net, see=see, budget=budget) as trace:
+        calls: Any = trace.calls  # type: ignore[attr-defined]
+        for layer in net:
+            layer.register_forward_hook(lambda *_: deferred.append((len(calls), held(calls))))
+        net(X)
+    own = bytes_of(see, (2, 4, 11, 11))
+    for count, (_, waiting) in enumerate(deferred, 1):
+        assert waiting + count * own <= limit
+    assert deferred[-1][0] == expected  # the last call of the smaller budget is computed at once
+
+
+def held(calls: DeferredCalls) -> int:
+    """The bytes of all buffers."""
+    return sum(buffer.nbytes for batch in calls._batches.values() for buffer in batch._buffers)
 
 
 @pytest.mark.usefixtures("deferred")

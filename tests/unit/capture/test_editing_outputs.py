@@ -149,7 +149,10 @@ def test_invalid_means(model: Model) -> None:
         edit(model, mean={"layers.0.attn": (trace[1:], [0])})
     with pytest.raises(ShapeError, match="H Ev"):
         edit(model, mean={NAME: torch.zeros(3)})
-    with pytest.raises(ShapeError, match="same length"), edit(model, mean={NAME: torch.zeros(H, 3)}):
+    with (
+        pytest.raises(ShapeError, match=r"mean has H Ev = \(4, 3\), but .* have \(4, 4\)"),
+        edit(model, mean={NAME: torch.zeros(H, 3)}),
+    ):
         model(x)
 
 
@@ -225,3 +228,14 @@ def test_invalid_paths(model: Model) -> None:
         effect(model, x, path=("layers.0.attn", 3))
     with pytest.raises(ArgumentError, match="earlier attention"):
         effect(model, x, path=((NAME, 0), ("layers.0.attn", 1)))
+    with pytest.raises(UnknownNameError, match="7"):
+        effect(model, x, path=((0, 0), (7, 1)))
+
+
+def test_the_ends_of_a_path_may_be_numbers_of_layers(model: Model) -> None:
+    x = inputs()
+    by_name, by_number = (
+        effect(model, x, path=((one, 1), (other, 2))) for one, other in (("layers.0.attn", NAME), (0, 1))
+    )
+    assert_close(by_number.after, by_name.after)
+    assert float(by_name.kl.max()) > 0

@@ -1,6 +1,9 @@
 """`monitor`: its numbers against brute force, training bit-equal with and without it, steps, warnings, other loops."""
 
+import copy
+import logging
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -403,6 +406,27 @@ def test_entropy_that_collapses_is_reported_once() -> None:
     assert "the attention entropy of transformer.h.0.attn has collapsed" in told
 
 
+def test_nan_is_reported_once() -> None:
+    model = gpt2(attn_pdrop=0.0)
+    with torch.no_grad():
+        model.transformer.h[1].attn.c_attn.weight[:, 8] = torch.nan  # of q of head 1
+    (told,) = warned(model, batches(3))
+    assert told.startswith("step 1: the attention of transformer.h.1.attn, head 1, is NaN")
+
+
+@pytest.mark.parametrize(
+    "way", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["copy", "pickle"]
+)
+def test_a_copy_of_a_monitored_model_is_not_monitored(way: Callable[[Any], Any]) -> None:
+    model = gpt2()
+    with regard.monitor(model, every=1) as health:
+        copied, (ids,) = way(model), batches(1)
+        copied(ids, labels=ids).loss.backward()
+        assert health.step == 0
+        model(ids, labels=ids).loss.backward()
+    assert health.step == 1
+
+
 def test_a_model_without_attention_is_trained_and_reported() -> None:
     model = nn.Sequential(nn.Linear(4, 4))
     (told,) = warned(model, [torch.ones(1, 4)] * 3)
@@ -421,6 +445,7 @@ def test_an_uncalled_module_is_reported() -> None:
         ({"every": 0}, ArgumentError, "every"),
         ({"accumulate": 1.5}, ArgumentError, "accumulate"),
         ({"log": 3}, ArgumentError, "add_scalar"),
+        ({"log": logging.getLogger("x")}, ArgumentError, r"add_scalar.*logging\.Logger"),
         ({"layers": "h.9.attn"}, UnknownNameError, r"h\.9\.attn"),
         ({"score_limit": "high"}, ArgumentError, "score_limit"),
     ],

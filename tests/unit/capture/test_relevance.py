@@ -13,6 +13,7 @@ from regard.config import TransformerConfig
 from regard.errors import ArgumentError, NotKeptError
 from regard.models import Transformer
 from regard.trace import Trace
+from regard.trace.file import trace_bytes, trace_from_bytes
 
 KEPT = See(qk=True)
 
@@ -153,6 +154,14 @@ def test_invalid_input(model: Transformer) -> None:
     plain, its_loss = watched(model, 5, See())
     with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):
         plain.relevance(its_loss)
+    for elsewhere in (Trace(list(trace)), trace_from_bytes(trace_bytes(trace), "a file")):
+        with pytest.raises(ArgumentError, match="read from a file or made of records"):
+            elsewhere.relevance(loss)
+    assert len(trace[:1].relevance(loss)) == 1
+    loss.backward()
+    with pytest.raises(ArgumentError, match="retain_graph=True"):
+        trace.relevance(loss)
+    trace, loss = watched(model, 5)
     other = watched(model, 6)[1]
     with pytest.raises(ArgumentError, match="3 of 3 records"):
         trace.relevance(other)

@@ -135,7 +135,11 @@ def test_rollout_keeps_the_picture() -> None:
         ({"query": 2.5}, ArgumentError, "a word, a position, or the row and column"),
         ({"query": "eats", "head": 2}, ArgumentError, "head"),
         ({"query": "eats", "head": "best"}, ArgumentError, "the number of a head"),
-        ({"query": "eats", "image": 1}, ArgumentError, "image=1: 'layers.0.attn' has no such picture; there are 0"),
+        (
+            {"query": "eats", "image": 1},
+            ArgumentError,
+            "image=1: 'layers.0.attn' has no such picture; its pictures are numbered 0",
+        ),
         ({"query": "eats", "image": -1}, ArgumentError, "from 0 on"),
         ({"query": "eats", "layer": "h.9"}, UnknownNameError, "h.9"),
     ],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.records import See
 
 Merge = Literal["queries", "weights", "last"]
+MergeKeys = Literal["lse", "max", "terms", "sum", "largest", "beside", "weights"]
 
 _SIZES: dict[str, Callable[[int, int, int], int]] = {
     "T": lambda T, S, n: T,
@@ -43,6 +44,15 @@ class Statistic:
                   "queries"   the rows of all calls, one after the other
                   "weights"   computed again, from the exact weights of the whole text
                   "last"      that of the last call, which has every key
+    keys      how parts that have some keys each merge; a query's share of a part is exp(LSE of the part − LSE)
+                  "lse"       the LSE itself
+                  "max"       the largest
+                  "terms"     Σ share × (value + LSE − LSE of the part): an expectation of −log weight
+                  "sum"       Σ share × value
+                  "largest"   the largest of all parts, each times its share
+                  "beside"    the keys of one part after those of the other
+                  "weights"   computed again, from the exact weights of the whole
+                  None        such parts do not merge
     empty     its value for a query that is fully masked or padding, or that a text does not have
     linear    whether the statistic of the mean of heads is the mean of their statistics
     computed  whether backends compute it, as a field of Statistics
@@ -55,6 +65,7 @@ class Statistic:
     see: str | None
     axes: tuple[str, ...]
     merge: Merge | None
+    keys: MergeKeys | None
     empty: float = 0.0
     linear: bool = False
     computed: bool = True
@@ -90,17 +101,27 @@ class Statistic:
 
 
 STATISTICS = (
-    Statistic(name="map", see="map", axes=("R", "C"), merge="weights", linear=True, rounded=True),
-    Statistic(name="lse", see="lse", axes=("T",), merge="queries", empty=-inf),
-    Statistic(name="max_score", see="max_score", axes=("T",), merge="queries", empty=-inf),
-    Statistic(name="entropy", see="entropy", axes=("T",), merge="queries"),
-    Statistic(name="received", see="received", axes=("S",), merge="weights", linear=True),
-    Statistic(name="top", see="top", axes=("T", "top"), merge="queries", parts=("indices", "weights"), itemsize=8 + 4),
-    Statistic(name="sink", see="sink", axes=(), merge="weights", linear=True),
-    Statistic(name="distance", see="distance", axes=("distances",), merge=None, linear=True),
-    Statistic(name="value_norms", see="values", axes=("S",), merge="last", stored="values", computed=False),
-    Statistic(name="outputs", see="outputs", axes=("T", "Ev"), merge="queries", computed=False),
-    Statistic(name="sink_mass", see=None, axes=("T",), merge="queries", linear=True),
+    Statistic(name="map", see="map", axes=("R", "C"), merge="weights", keys="weights", linear=True, rounded=True),
+    Statistic(name="lse", see="lse", axes=("T",), merge="queries", keys="lse", empty=-inf),
+    Statistic(name="max_score", see="max_score", axes=("T",), merge="queries", keys="max", empty=-inf),
+    Statistic(name="entropy", see="entropy", axes=("T",), merge="queries", keys="terms"),
+    Statistic(name="received", see="received", axes=("S",), merge="weights", keys="weights", linear=True),
+    Statistic(
+        name="top",
+        see="top",
+        axes=("T", "top"),
+        merge="queries",
+        keys="largest",
+        parts=("indices", "weights"),
+        itemsize=8 + 4,
+    ),
+    Statistic(name="sink", see="sink", axes=(), merge="weights", keys="weights", linear=True),
+    Statistic(name="distance", see="distance", axes=("distances",), merge=None, keys="weights", linear=True),
+    Statistic(
+        name="value_norms", see="values", axes=("S",), merge="last", keys="beside", stored="values", computed=False
+    ),
+    Statistic(name="outputs", see="outputs", axes=("T", "Ev"), merge="queries", keys="sum", computed=False),
+    Statistic(name="sink_mass", see=None, axes=("T",), merge="queries", keys=None, linear=True),
 )
 
 REQUESTS = tuple(one.see for one in STATISTICS if one.see is not None)

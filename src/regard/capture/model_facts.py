@@ -4,11 +4,15 @@ Facts are kept while the model lives, and hold none of its modules. At each watc
 they are the same, of the same classes and names; otherwise everything is found out again.
 """
 
-from collections.abc import Callable, Hashable
+import sys
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from torch import nn
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from regard.trace.gathering import Split
 
 F = TypeVar("F")
 
@@ -82,3 +86,29 @@ def named_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
             parts = [(start + key, part) for key, part in module._modules.items() if part is not None]
             waiting += reversed(parts)
     return list(found.values())
+
+
+# --- distributed models ------------------------------------------------------------------------------------
+
+
+def split_of(model: nn.Module, attention: Callable[[], Sequence[nn.Module]]) -> Split | None:
+    """What the processes divide when they run the model; None where it is unknown, both, or a single process.
+
+    attention   returns the modules that compute attention: with sharded projections, each process has some of the heads
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return None
+    wrappers: tuple[Any, ...] = (nn.parallel.DistributedDataParallel,)
+    if fsdp := sys.modules.get("torch.distributed.fsdp"):  # else no module is one of FSDP
+        wrappers += (fsdp.FSDPModule, fsdp.FullyShardedDataParallel)
+    several = attention()
+    meshes = [getattr(weight, "device_mesh", None) for module in several for weight in module.parameters()]
+    if any(isinstance(module, wrappers) for module in model.modules()):
+        return "samples" if all(mesh is None or mesh.ndim == 1 for mesh in meshes) else None
+    sharded = [any(_is_sharded(weight) for weight in module.parameters()) for module in several]
+    return "heads" if sharded and all(sharded) else None
+
+
+def _is_sharded(weight: Tensor) -> bool:
+    """Whether it is a DTensor of which each process has a part."""
+    return any(place.is_shard() for place in getattr(weight, "placements", ()))

@@ -18,10 +18,10 @@ from regard.capture.call_masks import MaskRecognizer, PaddingTracker, PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import CaptureMode
-from regard.capture.gathering import split_of
 from regard.capture.image_tracking import ImageTracker
 from regard.capture.kernel_capture import KernelCapture, Model, RepeatedCalls
 from regard.capture.layouts import Layouts, Slices, sizes_of
+from regard.capture.model_facts import split_of
 from regard.capture.module_names import (
     ChosenLayers,
     CompiledOrder,

@@ -2,12 +2,11 @@
 
 Samples and heads are put side by side. Of keys, the softmax of a part is a share exp(LSE of the part − LSE of the
 whole) of the whole softmax, so that LSE, largest score, entropy and top keys merge from their parts; sums over queries
-are computed from exact weights. Nothing here communicates; `regard.capture.gathering` does.
+are computed from exact weights. Nothing here communicates; `trace.processes` does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +33,7 @@ Split = Literal["samples", "heads", "keys", "queries"]
 AXES: dict[Split, int] = {"samples": 0, "heads": 1, "keys": 3, "queries": 2}
 """The axis of B H T S along which the parts lie side by side."""
 Tokens = tuple[tuple[str, ...], ...]
+Places = Sequence[np.ndarray]
 
 
 def merge_traces(parts: "Sequence[Trace]", split: Split, map: int | None = 256) -> "Trace":
@@ -136,78 +136,127 @@ def _of_keys(parts: Sequence[Record], common: Record, map: int | None) -> Record
         raise NotKeptError("gather-lse", name=name)
     if common.rest or any(part.sink_mass is not None for part in parts):
         raise ArgumentError("gather-rest", name=name)
-    each = np.stack([to_numpy(part.lse) for part in parts])
-    with np.errstate(invalid="ignore"):
-        lse = reduce(np.logaddexp, each)
-        shares = np.where(each == -np.inf, 0, np.exp(each - lse))  # part B H T
-    shares = shares.astype(each.dtype)
-    like = parts[0].lse
-    found: dict[str, Any] = {"lse": convert_like(lse, like)}
-    if all(part.max_score is not None for part in parts):
-        found["max_score"] = convert_like(np.max([to_numpy(part.max_score) for part in parts], axis=0), like)
-    if all(part.entropy is not None for part in parts):
-        found["entropy"] = convert_like(_entropy_of_keys(parts, each, lse, shares), like)
-    if all(part.top is not None for part in parts):
-        found["top"] = _top_of_keys(parts, shares)
-    if all(part.outputs is not None for part in parts):
-        each_out = np.stack([to_numpy(part.outputs) for part in parts])
-        mixed = np.where(shares[..., None] > 0, shares[..., None] * each_out, 0).sum(0)
-        found["outputs"] = convert_like(mixed.astype(each_out.dtype), parts[0].outputs)
-    found["value_norms"] = _side_by_side([part.value_norms for part in parts], 2, name, "keys")
+    T, starts = common.shape[2], accumulate((part.shape[3] for part in parts), initial=0)
+    cols = [np.arange(start, start + part.shape[3]) for start, part in zip(starts, parts, strict=False)]
+    whole = Shares(parts, [np.arange(T)] * len(parts), cols, common.shape)
+    found = whole.merged()
     tokens = [part.key_tokens for part in parts]
     padding = _padding(parts, ("keys",))
-    exact = _exact(parts, "keys", common.shape, found["lse"], shares)
+    exact = _exact(parts, "keys", common.shape, found["lse"], whole.shares)
     found |= sums_over_queries(parts, exact, common, map, padding)
     return common.changed(
         **found, exact=exact, key_tokens=_key_tokens(tokens), padding=padding, images=_images_of_keys(parts)
     )
 
 
-def _entropy_of_keys(parts: Sequence[Record], each: np.ndarray, lse: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Σ share × (entropy of the part + LSE of the whole − LSE of the part), B H T; `each` is the LSE of each part."""
-    with np.errstate(invalid="ignore"):
-        terms = np.stack([to_numpy(part.entropy) for part in parts]) + (lse - each)
-        entropy = np.where(shares > 0, shares * terms, 0).sum(0)
-    found: np.ndarray = np.where(np.isnan(lse), np.nan, np.maximum(entropy, 0)).astype(each.dtype)
-    return found
+class Shares:
+    """Parts that have some queries and some keys of one call each, and their shares of the whole softmax.
+
+    rows, cols   where the queries and the keys of each part are in the whole of `shape`, B H T S
+    lse          of the whole, B H T
+    shares       of each part, B H rows
+    """
+
+    def __init__(self, parts: Sequence[Record], rows: Places, cols: Places, shape: Shape) -> None:
+        self.parts, self.rows, self.cols, self.shape = parts, rows, cols, shape
+        each = [to_numpy(part.lse) for part in parts]
+        self.lse = np.full(shape[:3], -np.inf, each[0].dtype)
+        for own, at in zip(each, rows, strict=True):
+            self.lse[..., at] = np.logaddexp(self.lse[..., at], own)
+        with np.errstate(invalid="ignore"):
+            self.shares = [
+                np.where(own == -np.inf, 0, np.exp(own - self.lse[..., at])).astype(own.dtype)
+                for own, at in zip(each, rows, strict=True)
+            ]
+
+    def merged(self) -> dict[str, Any]:
+        """The statistics that all parts have and that merge from them alone, as `Statistic.keys` says."""
+        found = {}
+        for one in STATISTICS:
+            rule = _RULES.get(one.keys or "")
+            values = [getattr(part, one.name) for part in self.parts]
+            if rule is not None and all(value is not None for value in values):
+                found[one.name] = rule(self, values)
+        return found
+
+    def _lse(self, values: Sequence[Any]) -> Any:
+        return convert_like(self.lse, values[0])
+
+    def _max(self, values: Sequence[Any]) -> Any:
+        found = np.full_like(self.lse, -np.inf)
+        for value, at in zip(values, self.rows, strict=True):
+            found[..., at] = np.maximum(found[..., at], to_numpy(value))
+        return convert_like(found, values[0])
+
+    def _terms(self, values: Sequence[Any]) -> Any:
+        found = np.zeros_like(self.lse)
+        for part, value, share, at in zip(self.parts, values, self.shares, self.rows, strict=True):
+            with np.errstate(invalid="ignore"):
+                more = self.lse[..., at] - to_numpy(part.lse)
+                found[..., at] += np.where(share > 0, share * (to_numpy(value) + more), 0)
+        found = np.where(np.isnan(self.lse), np.nan, np.maximum(found, 0)).astype(self.lse.dtype)
+        return convert_like(found, values[0])
+
+    def _sum(self, values: Sequence[Any]) -> Any:
+        first = to_numpy(values[0])
+        found = np.zeros((*self.shape[:3], first.shape[-1]), first.dtype)
+        for value, share, at in zip(values, self.shares, self.rows, strict=True):
+            found[..., at, :] += np.where(share[..., None] > 0, share[..., None] * to_numpy(value), 0)
+        return convert_like(found, values[0])
+
+    def _largest(self, tops: Sequence[Top]) -> Top:
+        """The top keys of the whole are among those of the parts. Of equal keys the earlier is first."""
+        k = max(top.weights.shape[-1] for top in tops)
+        weights = np.full((*self.shape[:3], k), -1.0, self.lse.dtype)
+        indices = np.full(weights.shape, self.shape[3], np.int64)
+        for top, share, at, cols in zip(tops, self.shares, self.rows, self.cols, strict=True):
+            more = to_numpy(top.weights) * share[..., None]
+            both = np.concatenate([weights[..., at, :], more], -1)
+            places = np.concatenate([indices[..., at, :], cols[to_numpy(top.indices)]], -1)
+            order = np.lexsort((places, -both), axis=-1)[..., :k]
+            weights[..., at, :] = np.take_along_axis(both, order, -1)
+            indices[..., at, :] = np.take_along_axis(places, order, -1)
+        indices, weights = np.where(weights < 0, 0, indices), np.maximum(weights, 0)
+        return Top(convert_like(indices, tops[0].indices), convert_like(weights, tops[0].weights))
+
+    def _beside(self, values: Sequence[Any]) -> Any:
+        found = np.zeros((*self.shape[:2], self.shape[3]), to_numpy(values[0]).dtype)
+        for value, cols in zip(values, self.cols, strict=True):
+            found[..., cols] = to_numpy(value)
+        return convert_like(found, values[0])
 
 
-def _top_of_keys(parts: Sequence[Record], shares: np.ndarray) -> Top:
-    """The top keys of the whole are among the top keys of the parts. Of equal keys the earlier is first."""
-    k = max(part.top.weights.shape[-1] for part in parts if part.top is not None)
-    weights, indices, start = [], [], 0
-    for part, share in zip(parts, shares, strict=True):
-        assert part.top is not None
-        weights.append(to_numpy(part.top.weights) * share[..., None])
-        indices.append(to_numpy(part.top.indices) + start)
-        start += part.shape[3]
-    every, places = np.concatenate(weights, -1), np.concatenate(indices, -1)
-    order = np.argsort(-every, axis=-1, kind="stable")[..., :k]
-    like = parts[0].top
-    assert like is not None
-    chosen = np.take_along_axis(places, order, -1), np.take_along_axis(every, order, -1)
-    return Top(convert_like(chosen[0], like.indices), convert_like(chosen[1], like.weights))
+_RULES: dict[str, Callable[[Shares, Sequence[Any]], Any]] = {
+    "lse": Shares._lse,
+    "max": Shares._max,
+    "terms": Shares._terms,
+    "sum": Shares._sum,
+    "largest": Shares._largest,
+    "beside": Shares._beside,
+}
 
 
 def sums_over_queries(
     parts: Sequence[Record], exact: ExactWeights | None, common: Record, map: int | None, padding: Padding | None
 ) -> dict[str, Any]:
-    """Map, received, sink and distance: each query has its own share, so they need exact weights."""
-    names = ("map", "received", "sink", "distance")
-    wanted = {name for name in names if all(getattr(part, name) is not None for part in parts)}
+    """Sums over queries, as the map: each query has its own share, so they need exact weights."""
+    wanted = [
+        one
+        for one in STATISTICS
+        if one.keys == "weights" and all(getattr(part, one.name) is not None for part in parts)
+    ]
     if not wanted:
         return {}
     if exact is None:
-        fields = Listed([name for name in names if name in wanted])
-        raise NotKeptError("gather-weights", name=common.name, fields=fields)
-    bins = map if "map" in wanted else None
-    found = statistics_from_weights(exact, common.shape, wanted & {"received", "sink"}, bins, padding)
-    if "distance" in wanted:
-        found["distance"] = _distances(exact, common.shape, padding)
-    return found
+        raise NotKeptError("gather-weights", name=common.name, fields=Listed([one.name for one in wanted]))
+    bins = map if any("R" in one.axes for one in wanted) else None
+    by_distance = [one.name for one in wanted if "distances" in one.axes]
+    others = {one.name for one in wanted if "R" not in one.axes} - {*by_distance}
+    found = statistics_from_weights(exact, common.shape, others, bins, padding)
+    return found | {name: _by_distance(exact, common.shape, padding) for name in by_distance}
 
 
-def _distances(exact: ExactWeights, shape: Shape, padding: Padding | None) -> Array:
+def _by_distance(exact: ExactWeights, shape: Shape, padding: Padding | None) -> Array:
     """The share of the weight at distance 0, 1, 2–3, 4–7, …, B H D, from exact weights."""
     B, H, T, S = shape
     D = distance_count(T, S)
@@ -318,7 +367,7 @@ def _images_of_samples(parts: Sequence[Record]) -> tuple[RecordImage, ...]:
 
 
 def _exact(
-    parts: Sequence[Record], split: Split, shape: Shape, lse: Array | None, shares: np.ndarray | None
+    parts: Sequence[Record], split: Split, shape: Shape, lse: Array | None, shares: Sequence[np.ndarray] | None
 ) -> ExactWeights | None:
     """The exact weights of the whole; None where a part has none."""
     found = [WeightsArray(part.map) if part.exact is None and part.map_is_exact else part.exact for part in parts]

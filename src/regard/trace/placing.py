@@ -7,7 +7,7 @@ exp(LSE of the call − LSE of the whole) of the whole softmax. `trace.gathering
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights, WeightsArray
 from regard.masks.padding import Padding
 from regard.messages import Listed
-from regard.records import Record, Top
+from regard.records import Record
 from regard.statistics_table import STATISTICS
-from regard.trace.gathering import Tokens, sums_over_queries
+from regard.trace.gathering import Shares, Tokens, sums_over_queries
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
@@ -136,11 +136,10 @@ def merge_placed(parts: Sequence[Placed], map: int | None = 256) -> Record:
         raise ArgumentError("gather-sizes", name=first.name, split="queries", shapes=shapes)
     T, S = (1 + max(int(each.max(initial=-1)) for each in places) for places in _places(parts))
     shape = (*first.shape[:2], T, S)
-    whole = _Whole(parts, shape)
-    found = whole.by_query()
+    whole = Shares([part.record for part in parts], *_places(parts), shape)
+    found = whole.merged()
     padding = _padding(parts, shape)
-    like = first.lse
-    exact = whole.exact(convert_like(whole.lse, like))
+    exact = _exact(parts, whole, found["lse"])
     common = first.changed(
         shape=shape,
         fused=any(part.record.fused for part in parts),
@@ -160,91 +159,19 @@ def _places(parts: Sequence[Placed]) -> tuple[list[np.ndarray], list[np.ndarray]
     return [part.rows for part in parts], [part.cols for part in parts]
 
 
-class _Whole:
-    """What the rectangles of a call give together, and their shares of the whole softmax, B H rows each."""
-
-    def __init__(self, parts: Sequence[Placed], shape: Shape) -> None:
-        self.parts, self.shape = parts, shape
-        dtype = to_numpy(parts[0].record.lse).dtype
-        self.lse = np.full(shape[:3], -np.inf, dtype)
-        for part in parts:
-            self.lse[..., part.rows] = np.logaddexp(self.lse[..., part.rows], to_numpy(part.record.lse))
-        with np.errstate(invalid="ignore"):
-            self.shares = [
-                np.where(lse == -np.inf, 0, np.exp(lse - self.lse[..., part.rows])).astype(dtype)
-                for part, lse in ((part, to_numpy(part.record.lse)) for part in parts)
-            ]
-
-    def by_query(self) -> dict[str, Any]:
-        """The statistics of each query."""
-        first = self.parts[0].record
-        found: dict[str, Any] = {"lse": convert_like(self.lse, first.lse)}
-        for name, compute in (("max_score", self._max_score), ("entropy", self._entropy), ("outputs", self._outputs)):
-            if all(getattr(part.record, name) is not None for part in self.parts):
-                found[name] = convert_like(compute(), getattr(first, name))
-        if all(part.record.top is not None for part in self.parts):
-            assert first.top is not None
-            indices, weights = self._top()
-            found["top"] = Top(convert_like(indices, first.top.indices), convert_like(weights, first.top.weights))
-        if all(part.record.value_norms is not None for part in self.parts):
-            norms = np.zeros((*self.shape[:2], self.shape[3]), to_numpy(first.value_norms).dtype)
-            for part in self.parts:
-                norms[..., part.cols] = to_numpy(part.record.value_norms)
-            found["value_norms"] = convert_like(norms, first.value_norms)
-        return found
-
-    def _max_score(self) -> np.ndarray:
-        found = np.full_like(self.lse, -np.inf)
-        for part in self.parts:
-            found[..., part.rows] = np.maximum(found[..., part.rows], to_numpy(part.record.max_score))
-        return found
-
-    def _entropy(self) -> np.ndarray:
-        """Σ share × (entropy of the part + LSE of the whole − LSE of the part)."""
-        found = np.zeros_like(self.lse)
-        for part, share in zip(self.parts, self.shares, strict=True):
-            with np.errstate(invalid="ignore"):
-                more = self.lse[..., part.rows] - to_numpy(part.record.lse)
-                found[..., part.rows] += np.where(share > 0, share * (to_numpy(part.record.entropy) + more), 0)
-        return np.where(np.isnan(self.lse), np.nan, np.maximum(found, 0)).astype(self.lse.dtype)
-
-    def _outputs(self) -> np.ndarray:
-        first = to_numpy(self.parts[0].record.outputs)
-        found = np.zeros((*self.shape[:3], first.shape[-1]), first.dtype)
-        for part, share in zip(self.parts, self.shares, strict=True):
-            mixed = share[..., None] * to_numpy(part.record.outputs)
-            found[..., part.rows, :] += np.where(share[..., None] > 0, mixed, 0)
-        return found
-
-    def _top(self) -> tuple[np.ndarray, np.ndarray]:
-        """The top keys of the whole are among those of the parts. Of equal keys the earlier is first."""
-        tops = [part.record.top for part in self.parts]
-        k = max(top.weights.shape[-1] for top in tops if top is not None)
-        weights = np.full((*self.shape[:3], k), -1.0, self.lse.dtype)
-        indices = np.full(weights.shape, self.shape[3], np.int64)
-        for part, share, top in zip(self.parts, self.shares, tops, strict=True):
-            assert top is not None
-            more = to_numpy(top.weights) * share[..., None]
-            both = np.concatenate([weights[..., part.rows, :], more], -1)
-            places = np.concatenate([indices[..., part.rows, :], part.cols[to_numpy(top.indices)]], -1)
-            order = np.lexsort((places, -both), axis=-1)[..., :k]
-            weights[..., part.rows, :] = np.take_along_axis(both, order, -1)
-            indices[..., part.rows, :] = np.take_along_axis(places, order, -1)
-        return np.where(weights < 0, 0, indices), np.maximum(weights, 0)
-
-    def exact(self, lse: Array) -> "PlacedWeights | None":
-        """The exact weights of the whole; None where a part has none."""
-        pieces = []
-        for part, share in zip(self.parts, self.shares, strict=True):
-            weights = part.record.exact
-            if weights is None and part.record.map_is_exact:
-                weights = WeightsArray(part.record.map)
-            if weights is None:
-                return None
-            for rows, cols in product(_runs(part.rows), list(_runs(part.cols))):
-                start = int(part.rows[rows.start]), int(part.cols[cols.start])
-                pieces.append(Piece(weights, share[:, :, rows], rows, cols, *start))
-        return PlacedWeights(tuple(pieces), self.shape, lse)
+def _exact(parts: Sequence[Placed], whole: Shares, lse: Array) -> "PlacedWeights | None":
+    """The exact weights of the whole; None where a part has none."""
+    pieces = []
+    for part, share in zip(parts, whole.shares, strict=True):
+        weights = part.record.exact
+        if weights is None and part.record.map_is_exact:
+            weights = WeightsArray(part.record.map)
+        if weights is None:
+            return None
+        for rows, cols in product(_runs(part.rows), list(_runs(part.cols))):
+            start = int(part.rows[rows.start]), int(part.cols[cols.start])
+            pieces.append(Piece(weights, share[:, :, rows], rows, cols, *start))
+    return PlacedWeights(tuple(pieces), whole.shape, lse)
 
 
 def _runs(positions: np.ndarray) -> Iterator[slice]:

@@ -214,7 +214,7 @@ class Trace:
         Every process calls it and gets the whole, with NumPy arrays. Samples and heads must have one length. Of keys
         and queries, map, received, sink and distance need exact weights: `See(qk=True)`, or maps that are the weights.
         """
-        from regard.capture.gathering import gathered
+        from regard.trace.processes import gathered
 
         whole = gathered(self, group, split, map, positions)
         whole.spell = self.spell

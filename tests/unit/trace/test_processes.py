@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from regard.capture.gathering import split_of
+from regard.capture.model_facts import split_of
 from regard.errors import ArgumentError
 from regard.trace import Trace
 

@@ -1,6 +1,7 @@
 """The comparison of two heads or two traces in a browser: numbers, signed colours, keyboard."""
 
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from explorer_pages import MadeUp, browser_page, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer
+from regard.views.explorer.compared import ComparisonSource
 
 pytestmark = pytest.mark.web
 
@@ -108,8 +110,99 @@ def test_two_traces_are_compared_by_aligned_tokens(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", compareAs="difference")
         assert listed(page) == ["-0.250 see | saw → I"]
-        assert page.inner_text(f"{PANEL} figcaption") == "after minus before"
+        assert page.inner_text(f"{PANEL} figcaption") == "B minus A (A: before, B: after)"
         assert page.locator(f"{PANEL} select").count() == 0
+
+
+def spoken(words: str, seed: int) -> Trace:
+    """A trace of two heads over a text, which it names."""
+    tokens = words.split()
+    scores = np.random.default_rng(seed).normal(size=(2, len(tokens), len(tokens)))
+    powers = np.where(np.tri(len(tokens), dtype=bool), np.exp(scores), 0)
+    trace = Trace.from_weights(powers / powers.sum(-1, keepdims=True), tokens, name="h.0.attn", kind="decoder")
+    trace.texts = (words, "")
+    return trace
+
+
+def two_texts(left: str, right: str) -> tuple[MadeUp, Trace, Trace]:
+    one, other = spoken(left, 0), spoken(right, 1)
+    source = ComparisonSource(one.compare(other))
+    about = source.overview().about["compare"]
+    requests = {"compare": lambda request: source.compare(**request)}
+    return MadeUp(one, overview={"compare": about}, requests=requests), one, other
+
+
+def texts_in(page: Page) -> str:
+    """All texts of the saved picture."""
+    page.click(".save")
+    page.wait_for_selector(".items option", state="attached")
+    with page.expect_download() as download:
+        page.click('[data-text="save-svg"]')
+    return "\n".join(ElementTree.parse(download.value.path()).getroot().itertext())
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_words_in_place_of_each_other_are_compared(chromium: Browser, lang: Language) -> None:
+    made_up, one, other = two_texts("I love you", "I hate you")
+    weights = [np.asarray(trace[0].weights())[0, 0] for trace in (one, other)]
+    by = (weights[1] - weights[0])[1, 1]
+    with browser_page(chromium, 1400) as page:
+        open_explorer(page, made_up, depth="head", view="compare", compareAs="difference", lang=lang)
+        assert f"{by:+.3f} love | hate → love | hate" in listed(page)
+        assert page.locator(f"{PANEL} .compare-only").count() == 0
+        assert "NaN" not in texts_in(page)
+        page.evaluate("view.update({ compareAs: 'side' })")
+        settled(page)
+        assert page.locator(f"{PANEL} figcaption").all_inner_texts() == ["A: I love you", "B: I hate you"]
+        page.locator(f"{PANEL} .compare-map").first.focus()
+        for key in ("Home", *["ArrowUp"] * 3, "ArrowDown"):
+            page.keyboard.press(key)
+        values = {
+            "one": f"{weights[0][1, 0]:.3f}",
+            "two": f"{weights[1][1, 0]:.3f}",
+            "by": f"{(weights[1] - weights[0])[1, 0]:+.3f}",
+        }
+        wanted = say("explorer-compare-cell", lang, query="love | hate", key="I", left="A", right="B", **values)
+        assert page.inner_text(f"{PANEL} .compare-readout").replace("−", "-") == wanted
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_words_of_one_text_alone_are_hatched_and_named(chromium: Browser, lang: Language) -> None:
+    made_up, *_ = two_texts("I love you very much", "I hate you , cat and dog")
+    with browser_page(chromium, 1400) as page:
+        open_explorer(page, made_up, depth="head", view="compare", lang=lang)
+        saved = texts_in(page)
+        # Each map has its own words and all of its cells.
+        assert [saved.splitlines().count(word) for word in ("love", "much", "hate", "cat", "you")] == [2, 2, 2, 2, 4]
+        assert "NaN" not in saved
+        assert "–" not in saved
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('.compare-map canvas')].map((one) => one.getBoundingClientRect().height)"
+        )
+        assert len(sizes) == 2
+        page.evaluate("view.update({ compareAs: 'difference' })")
+        settled(page)
+        saved = texts_in(page)
+        assert "NaN" not in saved
+        for name in "AB":
+            assert say("explorer-compare-only", lang, name=name) in saved
+        assert page.locator(f"{PANEL} .compare-only").count() == 2
+        assert page.evaluate(HATCHED) == [True, True]
+        assert all("–" not in text for text in listed(page))
+
+
+HATCHED = """() => {
+  const canvas = document.querySelector(".compare-map canvas"), { width, height } = canvas;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const has = ([r, g, b]) => {
+    for (let i = 0; i < pixels.length; i += 4) {
+      if (Math.abs(pixels[i] - r) + Math.abs(pixels[i + 1] - g) + Math.abs(pixels[i + 2] - b) < 60) return true;
+    }
+    return false;
+  };
+  return [has([47, 111, 214]), has([200, 89, 14])];
+}"""
+"""Whether the stripes of cells that only A, or only B, has are drawn."""
 
 
 @pytest.mark.parametrize("kind", ["side", "difference"])

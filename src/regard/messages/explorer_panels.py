@@ -142,6 +142,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-as-difference": Message(en="Difference", zh="差值"),
     "explorer-compare-minus": Message(en="{right} minus {left}", zh="{right} 减去 {left}"),
     "explorer-compare-more": Message(en="more in {name}", zh="{name} 更多"),
+    "explorer-compare-only": Message(en="only in {name}", zh="只有 {name} 有"),
     "explorer-compare-map": Message(
         en="Rows look at columns; arrow keys move from cell to cell.", zh="行：谁在看；列：被看的。用方向键逐格移动。"
     ),

@@ -1,9 +1,9 @@
 """Two traces compared head by head, their tokens aligned: how far each head's attention differs, and where most.
 
 `Trace.compare` makes a Comparison: of two texts, two models, or two checkpoints of one. Layers are paired in order, or
-by name where one trace has more of them. Where q and k were not kept, the maps are compared, bin by bin. Only tokens
-that both texts have are compared; the attention of a row to all other keys counts as one more key, so that rows still
-sum to 1.
+by name where one trace has more of them. Where q and k were not kept, the maps are compared, bin by bin. Compared are
+tokens that both texts have, and those that replace each other ("love" and "hate" in "I love you" and "I hate you"); the
+attention of a row to all other keys counts as one more key, so that rows still sum to 1.
 """
 
 import os
@@ -48,7 +48,10 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Which tokens of two texts are the same, in order; tokens of one text alone stand between them."""
+    """Which tokens of two texts belong together, in order: equal ones, and runs of one length in place of each other.
+
+    Tokens of one text alone stand between them.
+    """
 
     pairs: tuple[Pair, ...]
 
@@ -58,12 +61,14 @@ class Alignment:
 
         >>> Alignment.of(("a", "cat"), ("a", "big", "cat"), (2, 3)).pairs
         ((0, 0), (None, 1), (1, 2))
+        >>> Alignment.of(("I", "love", "you"), ("I", "hate", "you"), (3, 3)).pairs
+        ((0, 0), (1, 1), (2, 2))
         """
         if left is None or right is None:
             return cls(tuple((at, at) for at in range(lengths[0])))
         pairs: list[Pair] = []
         for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-            if kind == "equal":
+            if kind == "equal" or (kind == "replace" and b - a == d - c):
                 pairs += zip(range(a, b), range(c, d), strict=True)
             else:
                 pairs += [(at, None) for at in range(a, b)] + [(None, at) for at in range(c, d)]
@@ -71,7 +76,7 @@ class Alignment:
 
     @property
     def common(self) -> tuple[list[int], list[int]]:
-        """The positions of the tokens that both texts have."""
+        """The positions of the tokens that belong together."""
         both = [(a, b) for a, b in self.pairs if a is not None and b is not None]
         return [a for a, _ in both], [b for _, b in both]
 

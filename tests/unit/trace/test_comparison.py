@@ -54,6 +54,18 @@ def test_tokens_align_texts_of_different_length() -> None:
     assert one.distance == pytest.approx(1 / 3)
 
 
+def test_words_in_place_of_each_other_are_compared() -> None:
+    pairs = Alignment.of(("I", "love", "you"), ("I", "hate", "you"), (3, 3)).pairs
+    assert pairs == ((0, 0), (1, 1), (2, 2))
+    assert Alignment.of(("a", "b", "c"), ("a", "x", "y", "c"), (3, 4)).pairs == (
+        *((0, 0), (1, None), (None, 1), (None, 2), (2, 3)),
+    )
+    love, hate = rows(3, 3), rows(3, 3, seed=1)
+    found = Trace.from_weights(love, ["I", "love", "you"]).compare(Trace.from_weights(hate, ["I", "hate", "you"]))
+    assert found.heads[0].distance == pytest.approx(np.mean([jensen_shannon(love[i], hate[i]) for i in range(3)]))
+    np.testing.assert_allclose(found.aligned(0, 0).difference, hate - love)
+
+
 def test_attention_to_tokens_of_one_text_alone_counts() -> None:
     left = Trace.from_weights(np.array([[1.0, 0.0], [1.0, 0.0]]), ["a", "b"])
     right = Trace.from_weights(np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 1.0, 0]]), ["a", "x", "b"])

@@ -39,7 +39,7 @@ class ComparisonSource(TraceSource):
         trace = (self.comparison.left, self.comparison.right)[side]
         both = [one.texts for one in (self.comparison.left, self.comparison.right)]
         if trace.texts is not None and both[0] != both[1]:
-            return dict.fromkeys(LANGUAGES, shown.label(" → ".join(trace.texts)))
+            return dict.fromkeys(LANGUAGES, shown.label(" → ".join(filter(None, trace.texts))))
         return {lang: say(f"compare-side-{side}", lang) for lang in LANGUAGES}
 
     def compare(self, layer: int, head: int, other: Any = None) -> Answer:

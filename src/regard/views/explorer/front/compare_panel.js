@@ -1,7 +1,7 @@
 // Two heads, or one head of two traces, side by side or as a difference with signed colours.
 
 import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
-import { digits, drawRamp, tableOf, WIDE } from "./figures.js";
+import { digits, drawRamp, drawSamples, samplesOf, tableOf, WIDE } from "./figures.js";
 import { axisOf, cellLabel, cellName, headTitle } from "./labels.js";
 import { drawLegend, scaleNote } from "./legend.js";
 import { boxOnScreen, cellBox, drawMap, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
@@ -13,11 +13,50 @@ import { newest } from "./state.js";
 
 /** The most differences listed, the width from which two maps stand side by side, and the space between them. */
 const LISTED = 8, BESIDE = 560, GAP = 24, HIGHEST = 560;
+/** The names of two traces, and the colours of cells that only one of them has. */
+const AB = /** @type {[string, string]} */ (["A", "B"]), ONLY = ["#2f6fd6", "#c8590e"];
+
+/** 0, 1, … @param {number} count */
+const counted = (count) => times(count, (i) => i);
+
+/** The sides that have cells of their own. @param {Pair["only"]} only */
+const onlySides = (only) => [0, 1].filter((side) => only.some((one) => one.side === side));
 
 /**
- * Two maps with common axes; `same` where they can be subtracted.
- * @typedef {{left: Cells, right: Cells, titles: [string, string], axes: {query: Axis, key: Axis}, same: boolean, note: string}} Pair
- * @typedef {{title: string, picture: import("./map_drawing.js").Picture}} Figure
+ * The rectangles of cells that one side alone has, from the labels of both sides.
+ * @param {(string | null)[][] | null} queries @param {(string | null)[][] | null} keys @returns {Pair["only"]}
+ */
+function onlyIn(queries, keys) {
+  if (!queries || !keys) return [];
+  const [rows, cols] = [queries, keys].map(runsOf), found = /** @type {Pair["only"]} */ ([]);
+  for (const down of rows) {
+    for (const across of cols) {
+      const side = down.side ?? across.side;
+      if (side !== null && (down.side === null || across.side === null || down.side === across.side)) found.push({ side, box: { rows: down.span, cols: across.span } });
+    }
+  }
+  return found;
+}
+
+/** Runs of tokens that both sides have (null), or one alone. @param {(string | null)[][]} pairs */
+function runsOf(pairs) {
+  const found = /** @type {{side: 0 | 1 | null, span: Span}[]} */ ([]);
+  pairs.forEach(([one, two], i) => {
+    const side = one === null ? 1 : two === null ? 0 : null, last = found[found.length - 1];
+    if (last && last.side === side) last.span[1] = i + 1; else found.push({ side, span: [i, i + 1] });
+  });
+  return found;
+}
+
+/**
+ * One side: its own map, and for each of its rows and columns the common one.
+ * @typedef {{cells: Cells, axes: Axes, rows: number[], cols: number[]}} Part
+ *
+ * Two maps; `same` where they can be subtracted: then left and right have common axes, and NaN where one has no token.
+ * `names` are short, `titles` stand once above the maps; `only` are the cells that one side alone has.
+ * @typedef {{left: Cells, right: Cells, parts: [Part, Part], names: [string, string], titles: [string, string], axes: Axes, same: boolean,
+ *   note: string, only: {side: 0 | 1, box: import("./map_drawing.js").Box}[]}} Pair
+ * @typedef {{title: string, part: Part, picture: import("./map_drawing.js").Picture}} Drawn
  */
 
 /** @param {Explorer} explorer @returns {Panel} */
@@ -25,10 +64,10 @@ export function comparePanel(explorer) {
   const { say, state, overview } = explorer, traces = overview.compare ?? null, latest = newest();
   /** @type {Pair | null} */
   let pair = null;
-  /** @type {Figure[]} */
+  /** @type {Drawn[]} */
   let figures = [];
-  /** @type {import("./map_drawing.js").Layout | null} */
-  let layout = null;
+  /** @type {import("./map_drawing.js").Layout[]} */
+  let layouts = [];
   /** @type {Span} */
   let at = [0, 0];
   const pick = (/** @type {number} */ layer, /** @type {number} */ head) => state.set({ other: { layer, head } });
@@ -69,24 +108,31 @@ export function comparePanel(explorer) {
     const { layer, head } = state.get(), there = other(), beside = layer === there.layer;
     const [left, right] = await Promise.all([explorer.shownCells(layer, head), explorer.shownCells(there.layer, there.head)]);
     const title = (/** @type {number} */ one, /** @type {number} */ number) => (beside ? `${say("head")} ${number}` : headTitle(explorer, one, number));
-    const same = left.R === right.R && left.C === right.C;
-    return { left, right, same, titles: [title(layer, head), title(there.layer, there.head)], axes: explorer.axes(layer), note: same ? "" : say("compare-sizes") };
+    const same = left.R === right.R && left.C === right.C, names = /** @type {[string, string]} */ ([title(layer, head), title(there.layer, there.head)]);
+    const part = (/** @type {Cells} */ cells, /** @type {Axes} */ axes) => ({ cells, axes, rows: counted(cells.R), cols: counted(cells.C) });
+    return { left, right, same, names, titles: names, only: [], axes: explorer.axes(layer), parts: [part(left, explorer.axes(layer)), part(right, explorer.axes(there.layer))],
+      note: same ? "" : say("compare-sizes") };
   }
 
   /** @returns {Promise<Pair>} */
   async function fromTraces() {
     const { layer, head, lang } = state.get(), { about, arrays } = await explorer.source.compare({ layer, head });
-    const { R, C, queries, keys, names } = about, plain = await explorer.headCells(layer, head);
-    const cells = (/** @type {Numbers} */ values) => ({
-      ...plain, R, C, rowStarts: startsOf(0, R, 1), colStarts: startsOf(0, C, 1), values: Float32Array.from(values), firstColumn: -1 });
-    /** Tokens of both sides, which have no common positions. @param {Side} side @param {number} count @param {(string | null)[][] | null} pairs @returns {Axis} */
-    const aligned = (side, count, pairs) => {
-      const axis = axisOf(side, count, 0, pairs && pairs.map(([one, two]) => (one === two ? one ?? "" : `${one ?? "–"} | ${two ?? "–"}`)));
-      return { ...axis, name: axis.label };
+    const { R, C, queries, keys } = about, plain = await explorer.headCells(layer, head);
+    const cells = (/** @type {Numbers} */ values, high = R, wide = C) => ({ ...plain, R: high, C: wide, rowStarts: startsOf(0, high, 1), colStarts: startsOf(0, wide, 1),
+      values: Float32Array.from(values), attending: new Int32Array(high).fill(1), firstColumn: -1 });
+    /** An axis without positions, because those of the two sides differ. @param {Side} side @param {string[] | null} labels @param {number} count @returns {Axis} */
+    const named = (side, labels, count) => { const axis = axisOf(side, count, 0, labels); return { ...axis, name: axis.label }; };
+    const both = (/** @type {(string | null)[][] | null} */ pairs) => pairs && pairs.map(([one, two]) => (one === two ? one ?? "" : `${one ?? "–"} | ${two ?? "–"}`));
+    /** The rows or columns that a side has. @param {(string | null)[][] | null} pairs @param {number} count @param {number} side */
+    const held = (pairs, count, side) => counted(count).filter((i) => !pairs || pairs[i][side] !== null);
+    const own = (/** @type {(string | null)[][] | null} */ pairs, /** @type {number[]} */ at, /** @type {number} */ side) => pairs && at.map((i) => pairs[i][side] ?? "");
+    const part = (/** @type {Numbers} */ values, /** @type {0 | 1} */ side) => {
+      const rows = held(queries, R, side), cols = held(keys, C, side), taken = Float32Array.from(rows.flatMap((row) => cols.map((col) => values[row * C + col])));
+      return { rows, cols, cells: cells(taken, rows.length, cols.length), axes: { query: named("query", own(queries, rows, side), rows.length), key: named("key", own(keys, cols, side), cols.length) } };
     };
-    const titles = /** @type {BothLanguages[]} */ (names ?? traces?.names).map((one) => one[lang]);
-    return { left: cells(arrays.cells), right: cells(arrays.other), titles: [titles[0], titles[1]], same: true,
-      axes: { query: aligned("query", R, queries), key: aligned("key", C, keys) }, note: about.note ? say(about.note) : "" };
+    const titles = /** @type {BothLanguages[]} */ (about.names ?? traces?.names).map((one, i) => `${AB[i]}: ${one[lang]}`);
+    return { left: cells(arrays.cells), right: cells(arrays.other), parts: [part(arrays.cells, 0), part(arrays.other, 1)], names: AB, titles: [titles[0], titles[1]], same: true,
+      only: onlyIn(queries, keys), axes: { query: named("query", both(queries), R), key: named("key", both(keys), C) }, note: about.note ? say(about.note) : "" };
   }
 
   /** The cells with the largest differences: [right − left, row, column]. @param {Pair} found @returns {[number, number, number][]} */
@@ -100,19 +146,19 @@ export function comparePanel(explorer) {
   function draw() {
     drawChoices();
     if (!pair) return;
-    const found = pair, { left, right, titles, same, axes } = found, as = same ? state.get().compareAs : "side", top = differences(found);
+    const found = pair, { left, titles, names, parts, same, axes, only } = found, as = same ? state.get().compareAs : "side", top = differences(found);
     kinds.select(as);
     kinds.allow("difference", same);
-    const most = largest(), scale = explorer.scaleOf(left, right);
-    const plain = (/** @type {Cells} */ cells, /** @type {string} */ title) => ({ title, picture: { cells, scale, pixels: pixelsOf(overview, cells, scale) } });
-    figures = as === "side" ? [plain(left, titles[0]), plain(right, titles[1])]
-      : [{ title: say("compare-minus", { left: titles[0], right: titles[1] }), picture: differencePicture(found, most, scale) }];
+    const most = largest(), scale = explorer.scaleOf(parts[0].cells, parts[1].cells), minus = say("compare-minus", { left: names[0], right: names[1] });
+    figures = as === "side" ? parts.map((part, i) => ({ title: titles[i], part, picture: { cells: part.cells, scale, pixels: pixelsOf(overview, part.cells, scale) } }))
+      : [{ title: names === titles ? minus : `${minus} (${titles.join(", ")})`, part: { cells: left, axes, rows: counted(left.R), cols: counted(left.C) }, picture: differencePicture(found, most, scale) }];
     maps.replaceChildren(...figures.map(({ title }) => create("figure", create("figcaption", title),
       create("div.compare-map", { tabindex: 0, role: "img", "aria-label": `${title}. ${say("compare-map")}` }, create("canvas"), create("i.compare-mark")))));
     drawFigures();
     legend.hidden = as === "side";
-    legend.replaceChildren(create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: titles[0] })}`), gradient(),
-      create("span", `${say("compare-more", { name: titles[1] })}  +${most.toFixed(2)}`));
+    legend.replaceChildren(create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: names[0] })}`), gradient(),
+      create("span", `${say("compare-more", { name: names[1] })}  +${most.toFixed(2)}`),
+      ...onlySides(only).map((side) => create("span", create("i.compare-only", { style: `--own: ${ONLY[side]}` }), say("compare-only", { name: names[side] }))));
     moved.textContent = same ? say("compare-moved", { share: (100 * movedShare(found)).toFixed(1) }) : "";
     list.replaceChildren(...top.map(([by, row, col]) => create("li", create("button.bar-row", { onclick: () => mark([row, col]) },
       create("b", { class: by < 0 ? "minus" : "plus" }, signedText(by)), ` ${cellName(axes, left, "query", row)} → ${cellName(axes, left, "key", col)}`))));
@@ -121,11 +167,11 @@ export function comparePanel(explorer) {
 
   function drawFigures() {
     if (!pair) return;
-    const { axes } = pair, whole = maps.clientWidth || 600, { zoom } = state.get(), wide = figures.length > 1 && whole > BESIDE ? (whole - GAP) / 2 : whole;
-    const own = mapLayout(explorer.ruler, axes, traces ? null : zoom, wide, HIGHEST);
-    layout = own;
+    const whole = maps.clientWidth || 600, { zoom } = state.get(), wide = figures.length > 1 && whole > BESIDE ? (whole - GAP) / 2 : whole;
+    layouts = figures.map(({ part }) => mapLayout(explorer.ruler, part.axes, traces ? null : zoom, wide, HIGHEST));
     maps.querySelectorAll("canvas").forEach((canvas, i) => {
-      drawMap(explorer, canvasPen(sized(canvas, own.left + own.width + 2, own.top + own.height + 2), explorer.family), own, axes, [figures[i].picture]);
+      const own = layouts[i], { part, picture } = figures[i];
+      drawMap(explorer, canvasPen(sized(canvas, own.left + own.width + 2, own.top + own.height + 2), explorer.family), own, part.axes, [picture]);
     });
     mark(at);
   }
@@ -163,32 +209,39 @@ export function comparePanel(explorer) {
   }
 
   /** @param {Pair} found @param {number} most @param {Scale} scale @returns {import("./map_drawing.js").Picture} */
-  function differencePicture({ left, right }, most, scale) {
-    const values = right.values.map((value, i) => value - left.values[i]), pixels = create("canvas", { width: left.C, height: left.R });
+  function differencePicture({ left, right, parts, only }, most, scale) {
+    const has = parts.map(({ rows, cols }) => ({ rows: new Set(rows), cols: new Set(cols) })), { C } = left;
+    const common = (/** @type {number} */ i) => has.every(({ rows, cols }) => rows.has(Math.floor(i / C)) && cols.has(i % C));
+    const values = right.values.map((value, i) => (common(i) ? value - left.values[i] : 0)), pixels = create("canvas", { width: left.C, height: left.R });
     const broken = packed(overview.colours.nan, 90);
     paintCells(pixels, values, (by) => (by === by ? signedColour(by / most) : broken));
-    return { cells: { ...left, values }, scale, pixels, ink: explorer.colour("--ink") };
+    return { cells: { ...left, values }, scale, pixels, ink: explorer.colour("--ink"), hatched: only.map(({ side, box }) => ({ box, colour: ONLY[side] })) };
   }
 
   /** @param {Span} to */
   function mark(to) {
-    if (!pair || !layout) return;
-    const { left, right, axes, same, titles } = pair, own = layout, [row, col] = at = to, i = row * left.C + col;
+    if (!pair || !layouts.length) return;
+    const { left, right, axes, same, names } = pair, [row, col] = at = to, i = row * left.C + col;
     maps.querySelectorAll("i").forEach((one, figure) => {
-      const { cells } = figures[figure].picture, [x, y, width, height] = boxOnScreen(own, cellBox(axes, cells, Math.min(row, cells.R - 1), Math.min(col, cells.C - 1)));
+      const own = layouts[figure], { part: { cells, axes: its, rows, cols } } = figures[figure];
+      const [r, c] = same ? [rows.indexOf(row), cols.indexOf(col)] : [Math.min(row, cells.R - 1), Math.min(col, cells.C - 1)];
+      if ((one.hidden = r < 0 || c < 0)) return;
+      const [x, y, width, height] = boxOnScreen(own, cellBox(its, cells, r, c));
       one.hidden = x < own.left - 1 || y < own.top - 1 || x > own.left + own.width || y > own.top + own.height;
       Object.assign(one.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
     });
-    readout.textContent = same ? say("compare-cell", { query: cellName(axes, left, "query", row), key: cellName(axes, left, "key", col), left: titles[0], right: titles[1],
-      one: weightText(left.values[i]), two: weightText(right.values[i]), by: signedText(right.values[i] - left.values[i]) }) : "";
+    const [one, two] = [left.values[i], right.values[i]], text = (/** @type {number} */ value) => (Number.isNaN(value) ? "–" : weightText(value));
+    readout.textContent = same ? say("compare-cell", { query: cellName(axes, left, "query", row), key: cellName(axes, left, "key", col), left: names[0], right: names[1],
+      one: text(one), two: text(two), by: signedText(two - one) }) : "";
   }
 
   /** @param {PointerEvent} event */
   function point(event) {
-    const map = /** @type {HTMLElement} */ (event.target).closest(".compare-map"), place = map && layout && unitsUnder(layout, map, event);
+    const map = /** @type {HTMLElement} */ (event.target).closest(".compare-map"), number = [...maps.querySelectorAll(".compare-map")].findIndex((one) => one === map);
+    const place = map && layouts[number] && unitsUnder(layouts[number], map, event);
     if (!place || !pair?.same) return;
-    const { axes: { query, key }, left } = pair;
-    mark([cellAt(left.rowStarts, query.positionOf(Math.floor(place[0]))), cellAt(left.colStarts, key.positionOf(Math.floor(place[1])))]);
+    const { cells, axes: { query, key }, rows, cols } = figures[number].part;
+    mark([rows[cellAt(cells.rowStarts, query.positionOf(Math.floor(place[0])))], cols[cellAt(cells.colStarts, key.positionOf(Math.floor(place[1])))]]);
   }
 
   /** @param {KeyboardEvent} event */
@@ -209,19 +262,20 @@ export function comparePanel(explorer) {
     },
     figure(ruler) {
       if (!pair) return null;
-      const { axes, titles } = pair, zoom = traces ? null : state.get().zoom, [{ picture: { scale } }] = figures, most = largest();
+      const { axes, names, titles, only } = pair, zoom = traces ? null : state.get().zoom, [{ picture: { scale } }] = figures, most = largest();
       const beside = figures.length > 1, width = beside ? WIDE : figureWidth(axes, zoom), wide = beside ? (WIDE - GAP) / 2 : width;
-      const maps = figures.map(({ picture }) => mapFigure(explorer, ruler, axes, zoom, wide, { pictures: [{ ...picture, ink: picture.ink && explorer.colour("--ink") }] }));
+      const maps = figures.map(({ part, picture }) => mapFigure(explorer, ruler, part.axes, zoom, wide, { pictures: [{ ...picture, ink: picture.ink && explorer.colour("--ink") }] }));
+      const top = Math.max(...maps.map(({ height }) => height)) + 28, alone = samplesOf(ruler, beside ? [] : onlySides(only).map((side) => ({ fill: ONLY[side], text: say("compare-only", { name: names[side] }), hatched: true })), width);
       return {
-        width, height: maps[0].height + 70, notes: [say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
+        width, height: top + 42 + alone.height, ...(traces && { text: "" }), notes: [!beside && traces && titles.join(" · "), say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
         draw(pen) {
           maps.forEach((map, i) => pen.moved(i * (wide + GAP), 22, () => {
-            pen.text(figures[i].title, 0, -14, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: wide });
+            pen.text(beside ? titles[i] : say("compare-minus", { left: names[0], right: names[1] }), 0, -14, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: wide });
             map.draw(pen);
           }));
-          const top = maps[0].height + 28;
           if (beside) { drawLegend(explorer, pen, scale, 0, top); return; }
-          const more = (/** @type {number} */ i) => say("compare-more", { name: titles[i] });
+          const more = (/** @type {number} */ i) => say("compare-more", { name: names[i] });
+          drawSamples(explorer, pen, alone, 0, top + 42);
           drawRamp(explorer, pen, say("figure-difference"), times(64, (i) => signedInk(i / 31.5 - 1)),
             [{ at: 0, text: `−${most.toFixed(2)} ${more(0)}` }, { at: 0.5, text: "0" }, { at: 1, text: `${more(1)} +${most.toFixed(2)}` }], 0, top, width);
         },
@@ -229,15 +283,13 @@ export function comparePanel(explorer) {
     },
     table() {
       if (!pair) return null;
-      const { left, right, axes, titles, same } = pair, [A, B] = titles;
-      const labels = (/** @type {Cells} */ cells, /** @type {Side} */ side) => times(side === "query" ? cells.R : cells.C, (i) => cellLabel(axes, cells, side, i));
-      const listed = (/** @type {Cells} */ cells) => { const [queries, keys] = [labels(cells, "query"), labels(cells, "key")]; return Array.from(cells.values, (value, i) => ({ query: queries[Math.floor(i / cells.C)], key: keys[i % cells.C], value: digits(value) })); };
-      const [one, two] = [listed(left), listed(right)], names = { names: titles };
-      if (!same) return tableOf(explorer, ["side", "query", "key", "weight"], [...one.map(({ query, key, value }) => [A, query, key, value]), ...two.map(({ query, key, value }) => [B, query, key, value])], names);
-      return tableOf(explorer, ["query", "key", A, B, "difference"], one.map(({ query, key, value }, i) => {
-        const other = two[i].value;
-        return [query, key, value, other, value === null || other === null ? null : digits(other - value)];
-      }), names);
+      const { left, right, axes, names: [A, B], titles, same, parts } = pair;
+      /** @param {Cells} cells @param {Axes} its @param {(i: number, value: number) => (string | number | null)[]} more */
+      const listed = (cells, its, more) => Array.from(cells.values, (value, i) =>
+        [cellLabel(its, cells, "query", Math.floor(i / cells.C)), cellLabel(its, cells, "key", i % cells.C), ...more(i, value)]);
+      if (!same) return tableOf(explorer, ["query", "key", "side", "weight"], parts.flatMap((part, i) => listed(part.cells, part.axes, (_, value) => [[A, B][i], digits(value)])), { titles });
+      return tableOf(explorer, ["query", "key", A, B, "difference"],
+        listed(left, axes, (i, value) => [digits(value), digits(right.values[i]), digits(right.values[i] - value)]), { titles });
     },
   };
 }

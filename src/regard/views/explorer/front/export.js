@@ -81,7 +81,7 @@ function inLight({ root, forgetColours }, act) {
 function sheetOf(explorer, panel, ruler) {
   const figure = panel.figure?.(ruler), { layer, head } = explorer.state.get(), { texts } = explorer.overview;
   if (!figure) return null;
-  const { width, height } = figure, title = figure.title ?? headTitle(explorer, layer, head), text = texts?.filter(Boolean).join(" → ");
+  const { width, height } = figure, title = figure.title ?? headTitle(explorer, layer, head), text = figure.text ?? texts?.filter(Boolean).join(" → ");
   const notes = linesOf(ruler, (figure.notes ?? []).filter(Boolean).join(" · "), width, 11), top = MARGIN + TITLE * (text ? 2 : 1) + 6;
   return {
     wide: width + 2 * MARGIN, high: Math.ceil(top + height + LINE * notes.length + MARGIN + (notes.length && 6)),

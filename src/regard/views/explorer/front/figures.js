@@ -80,7 +80,7 @@ export function rampColours({ colours: { sequential } }, steps = 64) {
   return times(steps, (i) => css(sequential[Math.round(i / (steps - 1) * (sequential.length - 1))]));
 }
 
-/** A sample of a colour, or of stripes where there is none, and its meaning. @typedef {{fill: string | null, text: string}} Sample */
+/** A sample of a colour, or of stripes where there is none, and its meaning. @typedef {{fill: string | null, text: string, hatched?: boolean}} Sample */
 
 /** Samples in lines, and how high they are. @param {Pen} ruler @param {Sample[]} samples @param {number} wide */
 export function samplesOf(ruler, samples, wide) {
@@ -96,8 +96,9 @@ export function samplesOf(ruler, samples, wide) {
 
 /** @param {Explorer} explorer @param {Pen} pen @param {ReturnType<typeof samplesOf>} samples @param {number} left @param {number} top */
 export function drawSamples(explorer, pen, { placed }, left, top) {
-  for (const { fill, text, x, y } of placed) {
-    if (fill) pen.rect(left + x, top + y + 4, 16, 10, fill);
+  for (const { fill, text, x, y, hatched } of placed) {
+    if (fill && hatched) pen.clip(left + x, top + y + 4, 16, 10, () => hatch(pen, left + x, top + y + 4, 16, 10, fill, 6));
+    else if (fill) pen.rect(left + x, top + y + 4, 16, 10, fill);
     else striped(explorer, pen, left + x, top + y + 4, 16, 10);
     pen.text(text, left + x + 21, top + y + 9, { size: 11, fill: explorer.colour("--ink") });
   }

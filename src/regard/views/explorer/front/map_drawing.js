@@ -1,13 +1,13 @@
 // The map of one head drawn with a pen: cells, labels, the line of the prompt, the selection and the pins.
 
-import { NARROW, striped, WIDE } from "./figures.js";
+import { hatch, NARROW, striped, WIDE } from "./figures.js";
 import { downwards, unitsOf } from "./labels.js";
 import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
 
 const SMALLEST = 9, LARGEST = 13, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
 
-/** With `ink`, numbers are written in this colour, whatever their cell's. @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement, ink?: string}} Picture */
+/** With `ink`, numbers are written in this colour, whatever their cell's. @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement, ink?: string, hatched?: {box: Box, colour: string}[]}} Picture */
 /** Rows and columns in units. @typedef {{rows: Span, cols: Span}} Box */
 /** @typedef {{left: number, top: number, width: number, height: number, x: number, y: number, rows: Span, cols: Span}} Layout */
 
@@ -79,7 +79,14 @@ function roundPositions([start, stop], unit, needed) {
 export function drawMap(explorer, pen, at, axes, pictures) {
   const { left, top, width, height } = at;
   striped(explorer, pen, left, top, width, height);
-  pen.clip(left, top, width, height, () => pictures.forEach((picture) => drawPicture(explorer, pen, at, axes, picture)));
+  pen.clip(left, top, width, height, () => pictures.forEach((picture) => {
+    drawPicture(explorer, pen, at, axes, picture);
+    for (const { box, colour } of picture.hatched ?? []) {
+      const [x, y, wide, high] = boxOnScreen(at, box);
+      pen.rect(x, y, wide, high, explorer.colour("--card"));
+      pen.clip(x, y, wide, high, () => hatch(pen, x, y, wide, high, colour, 6));
+    }
+  }));
   drawRowLabels(explorer, pen, at, axes.query);
   drawColumnLabels(explorer, pen, at, axes.key);
   drawPrompt(explorer, pen, at, axes.query);

@@ -248,8 +248,8 @@ interface MountOptions {
   link?(state: State): string;
 }
 
-/** A picture for a paper, of one of two widths. */
-interface Figure { width: number; height: number; draw(pen: Pen): void; notes?: (string | null | undefined | false)[]; title?: string }
+/** A picture for a paper, of one of two widths; the text below its title is that of the trace where it has none of its own. */
+interface Figure { width: number; height: number; draw(pen: Pen): void; notes?: (string | null | undefined | false)[]; title?: string; text?: string }
 
 /** Numbers in columns for CSV, and as they are for JSON. */
 interface Table { columns: string[]; rows: (string | number | null)[][]; about: Record<string, any> }

@@ -1,10 +1,13 @@
-"""The sentence pairs in `sentences/`, written for this translator: everyday sentences of one and more clauses.
+"""python -m making.translator.own FILE.tsv: writes the pairs of `sentences/` to one file for `regard train en-zh`.
 
-sentences/README.md describes them. Pairs whose English is a test sentence are never read for training.
+The sentence pairs were written for this translator: everyday sentences of one and more clauses. sentences/README.md
+describes them. Pairs whose English is a test sentence are never read for training.
 """
 
+import argparse
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from making.translator.tatoeba import Pair
@@ -45,3 +48,21 @@ def key(english: str) -> str:
     'don t go tom'
     """
     return " ".join(re.findall(r"\w+", english.lower()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m making.translator.own", description=__doc__)
+    parser.add_argument("file", type=Path, help="the .tsv file to write")
+    path: Path = parser.parse_args().file
+    lines = [f"{pair.english}\t{pair.chinese}\n" for pair in mixed(without(read(), []))]
+    path.write_text("".join(lines), encoding="utf-8")
+    print(f"{len(lines):,} pairs in {path}")
+
+
+def mixed(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs in an order that depends only on their text, so that the last ones are of every kind."""
+    return sorted(pairs, key=lambda pair: sha256(pair.english.encode()).digest())
+
+
+if __name__ == "__main__":
+    main()

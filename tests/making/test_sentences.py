@@ -1,6 +1,7 @@
 """The sentence pairs written for the translator: their form, and that no test sentence is among them."""
 
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -86,3 +87,16 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
 def test_test_sentences_and_repeats_are_left_out() -> None:
     pairs = [Pair("I see.", "我明白。"), Pair("I go.", "我去。"), Pair("I go!", "我走！")]
     assert own.without(pairs, ["I SEE"]) == [Pair("I go.", "我去。")]
+
+
+def test_one_file_has_every_pair_in_an_order_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `regard train en-zh --data` takes: its last 5 % are held out, and come from every file of sentences."""
+    path = tmp_path / "pairs.tsv"
+    monkeypatch.setattr(sys, "argv", ["own", str(path)])
+    own.main()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    pairs = own.without(own.read(), [])
+    assert Counter(lines) == Counter(f"{english}\t{chinese}" for english, chinese in pairs)
+    assert own.mixed(reversed(pairs)) == own.mixed(pairs)
+    held_out = set(lines[-len(lines) // 20 :])
+    assert all(held_out & set(file.read_text(encoding="utf-8").splitlines()) for file in FILES)

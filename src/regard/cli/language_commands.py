@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -103,37 +104,62 @@ MOST_SHOWN = 48
 _ENDS = re.compile(r"(?<=[。！？])(?=[^”’』」）\n])")
 
 
+Temperature = Annotated[str | None, typer.Option("--temperature", metavar="metavar-value", help="help-temperature")]
+TopK = Annotated[str | None, typer.Option("--top-k", metavar="metavar-number", help="help-top-k")]
+TopP = Annotated[str | None, typer.Option("--top-p", metavar="metavar-value", help="help-top-p")]
+MinP = Annotated[str | None, typer.Option("--min-p", metavar="metavar-value", help="help-min-p")]
+Stop = Annotated[list[str] | None, typer.Option("--stop", metavar="metavar-text", help="help-stop")]
+Seed = Annotated[str, typer.Option("--seed", metavar="metavar-number", help="help-generate-seed")]
+
+
 def generate(
     prompt: Annotated[
         list[str] | None, typer.Argument(metavar="metavar-prompt", help="help-prompt", show_default=False)
     ] = None,
     form: Annotated[str | None, typer.Option("--form", metavar="metavar-form", help="help-form")] = None,
-    seed: Annotated[str, typer.Option("--seed", metavar="metavar-number", help="help-generate-seed")] = "0",
-    temperature: Annotated[
-        str | None, typer.Option("--temperature", metavar="metavar-value", help="help-temperature")
+    most: Annotated[
+        str | None, typer.Option("--max-tokens", metavar="metavar-number", help="help-generate-most")
     ] = None,
+    seed: Seed = "0",
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-generate-beams")] = None,
+    stop: Stop = None,
+    streamed: Annotated[bool, typer.Option("--stream", help="help-stream")] = False,
     count: Annotated[str, typer.Option("--count", metavar="metavar-number", help="help-count")] = "1",
     model: Annotated[str, typer.Option("--model", metavar="metavar-generate-model", help="help-generate-model")] = POET,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
-    temperature_value = None if temperature is None else number_from_zero("--temperature", temperature)
+    options = _options(most, temperature, top_k, top_p, min_p, stop)
+    if beams is not None:
+        options["beams"] = beam_count(beams)
+    if streamed and as_json:
+        raise ArgumentError("generate-stream-json")
     given = join_words(prompt or [])
     if given == "-":
         given = read_stdin().strip()
 
     from regard.language.loading import load
-    from regard.language.writing import with_punctuation
+    from regard.language.writing import read_prompt, with_punctuation
 
     writer = load(model)
+    streamed = streamed or (sys.stdout.isatty() and beams is None and not as_json)
     outputs = []
     for at in range(first, first + texts):
-        output = writer.generate(given, form=form, temperature=temperature_value, seed=at)
+        if at > first and not as_json:
+            put()
+        if streamed:
+            pieces = writer.generate(given, form=form, seed=at, stream=True, **options)
+            beginning = writer.tokenizer.decode(read_prompt(writer, given, form).ids)
+            _put_in_lines(chain([beginning], pieces))
+            continue
+        output = writer.generate(given, form=form, seed=at, **options)
         if as_json:
             outputs.append({"seed": at, "output": output})
         else:
-            if at > first:
-                put()
             put(in_lines(output), flush=True)
     if as_json:
         write_json({"model": writer.name, "prompt": given, "outputs": outputs})
@@ -141,6 +167,35 @@ def generate(
         print_message(
             say("generate-no-marks", written=written if len(written) <= MOST_SHOWN else f"{written[:MOST_SHOWN]}…")
         )
+
+
+def _options(
+    most: str | None,
+    temperature: str | None,
+    top_k: str | None,
+    top_p: str | None,
+    min_p: str | None,
+    stop: list[str] | None,
+) -> dict[str, Any]:
+    """The options of `LanguageModel.generate` and `chat` that were given."""
+    return {
+        "max_new_tokens": None if most is None else whole_number("--max-tokens", most, least=1),
+        "temperature": None if temperature is None else number_from_zero("--temperature", temperature),
+        "top_k": None if top_k is None else whole_number("--top-k", top_k, least=1),
+        "top_p": None if top_p is None else number_from_zero("--top-p", top_p),
+        "min_p": None if min_p is None else number_from_zero("--min-p", min_p),
+        "stop": stop or None,
+    }
+
+
+def _put_in_lines(pieces: Iterable[str]) -> None:
+    """Print a text as it is written, the same as `in_lines` of the whole."""
+    last = ""
+    for piece in pieces:
+        if piece:
+            put(in_lines(last + piece)[len(in_lines(last)) :], end="", flush=True)
+            last = piece[-1]
+    put(flush=True)
 
 
 def in_lines(text: str) -> str:
@@ -162,19 +217,17 @@ def chat(
     model: Annotated[str | None, typer.Option("--model", metavar="metavar-chat-model", help="help-chat-model")] = None,
     system: Annotated[str | None, typer.Option("--system", metavar="metavar-text", help="help-chat-system")] = None,
     most: Annotated[str | None, typer.Option("--max-tokens", metavar="metavar-number", help="help-chat-most")] = None,
-    temperature: Annotated[
-        str | None, typer.Option("--temperature", metavar="metavar-value", help="help-temperature")
-    ] = None,
-    seed: Annotated[str, typer.Option("--seed", metavar="metavar-number", help="help-generate-seed")] = "0",
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    stop: Stop = None,
+    seed: Seed = "0",
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     if model is None:
         raise ArgumentError("chat-which")
-    options = {
-        "seed": whole_number("--seed", seed, least=0),
-        "max_new_tokens": None if most is None else whole_number("--max-tokens", most, least=1),
-        "temperature": None if temperature is None else number_from_zero("--temperature", temperature),
-    }
+    options = _options(most, temperature, top_k, top_p, min_p, stop) | {"seed": whole_number("--seed", seed, least=0)}
     from regard.language.chat import Conversation, check_chat
     from regard.language.loading import load
 

@@ -105,15 +105,22 @@ class Conversation:
         self._read: list[int] = []
         self._written: list[int] = []
 
-    def ask(self, text: str, *, max_new_tokens: int | None = None, **sampling: Any) -> Generator[str]:
+    def ask(
+        self,
+        text: str,
+        *,
+        max_new_tokens: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        **sampling: Any,
+    ) -> Generator[str]:
         """The answer, piece by piece. The turn is recorded when the iterator ends or is closed."""
         turn = [*self.messages, {"role": "user", "content": text}]
-        pick = chosen_pick(self.model, **sampling)
+        stops, pick = stop_texts(stop), chosen_pick(self.model, **sampling)
         self._read, self._written = conversation_ids(self.model, turn), []
         answer = ""
         try:
             ids = answer_ids(self.model, self._read, pick, max_new_tokens, self._session)
-            for piece in text_pieces(self.model.tokenizer, self._recorded(ids), self._read):
+            for piece in text_pieces(self.model.tokenizer, self._recorded(ids), self._read, stops):
                 answer += piece
                 yield piece
         finally:

@@ -1,9 +1,11 @@
 """Text generation: a prompt, after the header of its form, continued by sampling until the model ends the text.
 
 A text begins after an <eos>: training packs texts one after the other with an <eos> between them. While a text is
-written, the bytes of a character are held back until it is whole, and what may begin a stop text until it is sure.
+written, the bytes of a character are held back until it is whole, and what may begin a stop text until it is sure. A
+character that the last token leaves unfinished is left out.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
@@ -55,7 +57,8 @@ def write(
     pick = chosen_pick(model, **sampling)
     start = read_prompt(model, prompt, form)
     if not (streamed or stops):
-        return model.tokenizer.decode([*start.ids, *continue_prompt(model, start, pick, max_new)])
+        new = continue_prompt(model, start, pick, max_new)
+        return model.tokenizer.decode([*start.ids, *without_cut_character(model.tokenizer, new)])
     before = [*start.header, *start.ids]
     check_length(start, model.limit)
     most = default_max_new(model, start) if max_new is None else max_new
@@ -289,5 +292,20 @@ def _whole_characters(tokenizer: AnyTokenizer, ids: Iterable[int], before: Seque
         if piece := text_of(count):
             yield piece
         context, new = [*context, *new[:count]][-CONTEXT:], new[count:]
+    new = without_cut_character(tokenizer, new)
     if new and (piece := text_of(len(new))):
         yield piece
+
+
+def without_cut_character(tokenizer: AnyTokenizer, ids: list[int]) -> list[int]:
+    """The ids without those at the end that begin a character and do not finish it."""
+    if isinstance(tokenizer, IdTokenizer):
+        return ids
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    pieces = tokenizer.token_bytes(ids[-CONTEXT:])
+    decoder.decode(b"".join(pieces))
+    unfinished, kept = len(decoder.getstate()[0]), len(ids)
+    while unfinished > 0:
+        unfinished -= len(pieces.pop())
+        kept -= 1
+    return ids[:kept]

@@ -275,11 +275,13 @@ MESSAGES: dict[str, Message] = {
         en="Examples:\n"
         "  regard generate\n"
         "  regard generate --form 7x4 --seed 3 --count 2\n"
-        '  regard generate "明月" --temperature 0.6',
+        '  regard generate "明月" --temperature 0.6\n'
+        "  regard generate --model FOLDER --max-tokens 50 --top-p 0.9 The capital of France is",
         zh="示例：\n"
         "  regard generate\n"
         "  regard generate --form 七绝 --seed 3 --count 2\n"
-        "  regard generate 明月 --temperature 0.6",
+        "  regard generate 明月 --temperature 0.6\n"
+        "  regard generate --model 文件夹 --max-tokens 50 --top-p 0.9 法国的首都是",
     ),
     "metavar-prompt": Message(en="PROMPT", zh="提示词"),
     "metavar-form": Message(en="5x4|7x4|5x8|7x8", zh="五绝|七绝|五律|七律"),
@@ -301,6 +303,37 @@ MESSAGES: dict[str, Message] = {
         en="below 1 less random, above 1 more random; 0 always takes the most likely token; "
         "by default the model's setting",
         zh="小于 1 更确定，大于 1 更随机；0 表示总取概率最高的词元；默认为模型的设置",
+    ),
+    "help-top-k": Message(
+        en="sample from the N most likely tokens; by default the model's setting",
+        zh="只从概率最高的 N 个词元中采样；默认为模型的设置",
+    ),
+    "help-top-p": Message(
+        en="sample from the fewest tokens whose probability reaches X together, such as 0.9; "
+        "by default the model's setting",
+        zh="只从累计概率达到 X 的最少词元中采样，例如 0.9；默认为模型的设置",
+    ),
+    "help-min-p": Message(
+        en="sample from tokens with at least X times the highest probability, such as 0.05; "
+        "by default the model's setting",
+        zh="只从概率不低于最高概率 X 倍的词元中采样，例如 0.05；默认为模型的设置",
+    ),
+    "help-generate-most": Message(
+        en="the most tokens to add; by default the model's setting", zh="最多续写的词元数；默认为模型的设置"
+    ),
+    "help-generate-beams": Message(
+        en="beam search that keeps the N most likely texts, instead of sampling",
+        zh="不采样，改用束搜索，保留 N 个最可能的文本",
+    ),
+    "help-stop": Message(
+        en="end before this text; may be given several times", zh="遇到这段文本即停止，不输出它；可以给出多次"
+    ),
+    "help-stream": Message(
+        en="print the text while it is written; the default in a terminal", zh="边生成边输出；在终端中默认如此"
+    ),
+    "generate-stream-json": Message(
+        en="--json prints whole texts at the end: leave out --stream or --json",
+        zh="--json 在最后输出完整文本：请去掉 --stream 或 --json",
     ),
     "help-count": Message(
         en="the number of texts, with this seed and the following ones",

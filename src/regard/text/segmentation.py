@@ -256,13 +256,15 @@ def text_or_hex(piece: bytes) -> str:
         return f"⟨{piece.hex(' ').upper()}⟩"
 
 
-def token_bytes(tokens: Sequence[str]) -> list[bytes]:
+def token_bytes(tokens: Sequence[str], byte_level: bool = False) -> list[bytes]:
     """The bytes of each token of one text, with the space before a word where the vocabulary marks it.
+
+    byte_level   the vocabulary is known to be byte-level; otherwise that is inferred from the tokens
 
     >>> token_bytes(["play", "##ing", "chess"]), token_bytes(["æľ", "Ī", "Ġis"])
     ([b' play', b'ing', b' chess'], [b'\\xe6\\x9c', b'\\x88', b' is'])
     """
-    if _is_byte_level(tokens):
+    if byte_level or _is_byte_level(tokens):
         return [raw if (raw := byte_level_bytes(token)) is not None else _encoded(token) for token in tokens]
     fragments = [_FRAGMENT.fullmatch(token) for token in tokens]
     return [

@@ -20,7 +20,7 @@ from tokenizers import decoders
 from regard.errors import ArgumentError, FileError
 from regard.files.input import check_file_format, read_file
 from regard.files.output import check_target, write_bytes
-from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex
+from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex, token_bytes
 
 # Names of the same control token in the files of public models.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -206,6 +206,10 @@ class Tokenizer:
     def raw_tokens(self, ids: Iterable[int]) -> list[str]:
         """The spelling of each id in the vocabulary, such as Ġcat."""
         return [self._inner.id_to_token(i) or "" for i in self._checked_ids(ids)]
+
+    def token_bytes(self, ids: Iterable[int]) -> list[bytes]:
+        """The bytes of each id of one text."""
+        return token_bytes(self.raw_tokens(ids), self._is_byte_level)
 
     def _piece(self, i: int) -> str:
         if i in self._special:

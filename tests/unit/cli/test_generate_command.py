@@ -55,6 +55,14 @@ def test_a_line_for_each_sentence() -> None:
         (["--temperature", "inf"], 2, "--temperature must be a finite number"),
         (["--temperature", "nan"], 2, "--temperature must be"),
         (["--temperature", "warm"], 2, "--temperature must be"),
+        (["--max-tokens", "0"], 2, "--max-tokens must be a whole number of at least 1; found '0'"),
+        (["--top-k", "0"], 2, "--top-k must be a whole number"),
+        (["--top-p", "1.5"], 2, "top_p must be greater than 0 and at most 1; found 1.5"),
+        (["--min-p", "2"], 2, "min_p must be between 0 and 1"),
+        (["--beams", "257"], 2, "--beams must be at most 256"),
+        (["--beams", "2", "--top-k", "3"], 2, "leave out beams or top_k"),
+        (["--beams", "2", "--stream"], 2, "leave out beams or stream"),
+        (["--stream", "--json"], 2, "leave out --stream or --json"),
         (["--model", "translator", "I"], 2, "does not continue a text"),
         (["--model", "nowhere"], 3, "nowhere"),
     ],
@@ -70,3 +78,43 @@ def test_a_temperature_of_zero_is_greedy(run: Run, bundled: Path) -> None:
     first, second = (run("generate", "明", "--temperature", "0", "--seed", seed) for seed in ("0", "9"))
     assert first.code == 0
     assert first == second
+
+
+def test_options_of_sampling_are_those_of_the_library(run: Run, bundled: Path) -> None:
+    poet = load(bundled / "poet")
+    wanted = poet.generate("明", max_new_tokens=9, temperature=3.0, top_k=7, top_p=0.9, min_p=0.01, seed=2)
+    options = [
+        "--max-tokens",
+        "9",
+        "--temperature",
+        "3",
+        "--top-k",
+        "7",
+        "--top-p",
+        "0.9",
+        "--min-p",
+        "0.01",
+        "--seed",
+        "2",
+    ]
+    assert run("generate", "明", *options).out == in_lines(wanted) + "\n"
+    assert wanted != poet.generate("明", max_new_tokens=9, seed=2)
+    best = poet.generate("明", max_new_tokens=6, beams=3)
+    assert run("generate", "明", "--max-tokens", "6", "--beams", "3").out == in_lines(best) + "\n"
+    whole = poet.generate("明", temperature=0)
+    first, second = whole[3], whole[6]
+    found = run("generate", "明", "--temperature", "0", "--stop", second, "--stop", first).out
+    assert found == in_lines(poet.generate("明", temperature=0, stop=[first, second])) + "\n"
+    assert len(found) < len(whole)
+
+
+@pytest.mark.parametrize("prompt", [[], ["床前明月光，疑是地上霜。举"]])
+def test_a_streamed_text_is_the_same(
+    run: Run, bundled: Path, prompt: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run("generate", *prompt, "--seed", "4", "--count", "3")
+    assert run("generate", *prompt, "--seed", "4", "--count", "3", "--stream") == whole
+    shown: list[str] = []
+    monkeypatch.setattr("regard.cli.language_commands.put", lambda text="", **_: shown.append(text))
+    run("generate", *prompt, "--seed", "4", "--count", "3", "--stream")
+    assert len(shown) > 15, "piece by piece"

@@ -31,6 +31,33 @@ def test_each_line_is_a_turn(run: Run, folder: Path) -> None:
     assert second["text"] == "sat 猫"
 
 
+def test_options_of_sampling(run: Run, folder: Path) -> None:
+    from regard import load
+
+    options = [
+        "--max-tokens",
+        "9",
+        "--temperature",
+        "3",
+        "--top-k",
+        "9",
+        "--top-p",
+        "0.9",
+        "--min-p",
+        "0.01",
+        "--seed",
+        "5",
+    ]
+    done = run("chat", "--model", str(folder), "--json", *options, stdin=b"The cat\n")
+    talk = [{"role": "user", "content": "The cat"}]
+    lm = load(folder)
+    wanted = lm.chat(talk, max_new_tokens=9, temperature=3.0, top_k=9, top_p=0.9, min_p=0.01, seed=5)
+    assert json.loads(done.out)["answer"] == wanted
+    stop = wanted.strip()[2]
+    done = run("chat", "--model", str(folder), "--json", *options, "--stop", stop, stdin=b"The cat\n")
+    assert json.loads(done.out)["answer"] == wanted[: wanted.index(stop)].strip()
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_commands(run: Run, folder: Path, lang: str) -> None:
     lines = b"/see\nThe cat\n/see\n/help\n/new\n/nope\n/exit\nnot read\n"

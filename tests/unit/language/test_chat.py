@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from public_folders import byte_tokenizer, gpt2, llama, saved
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers import decoders, models
 from transformers import BloomConfig, BloomForCausalLM
 
 from regard import load
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.language import LanguageModel
 from regard.language.chat import Conversation, conversation_ids
-from regard.language.writing import text_pieces
+from regard.language.writing import text_pieces, without_cut_character
+from regard.text.tokenizer import Tokenizer
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}<s>{% endif %}"
@@ -72,10 +75,42 @@ def test_bytes_of_a_character_are_held_back(model: LanguageModel) -> None:
     pieces = list(text_pieces(model.tokenizer, iter(ids)))
     assert "".join(pieces) == text
     assert not any("\ufffd" in piece for piece in pieces)
-    assert "".join(text_pieces(model.tokenizer, iter(ids[:-1]))).startswith("床前🙂明")
     broken = list(text_pieces(model.tokenizer, iter(model.tokenizer.encode("鿆")[:1] * 20)))
-    assert "".join(broken) == "\ufffd" * 20
+    assert "".join(broken) == "\ufffd" * 19, "the last may begin a character"
     assert len(broken) > 10, "bytes that are no character are given out at last"
+
+
+def test_an_unfinished_character_is_left_out(model: LanguageModel) -> None:
+    """The limit of tokens may cut a character: what is shown, returned and kept ends before it."""
+    tokenizer = model.tokenizer
+    assert isinstance(tokenizer, Tokenizer)
+    text = "猫🙂鿆"
+    ids = tokenizer.encode(text)
+    for cut in range(len(ids) + 1):
+        whole = b"".join(tokenizer.token_bytes(ids[:cut])).decode(errors="ignore")
+        assert "".join(text_pieces(tokenizer, iter(ids[:cut]))) == whole
+        assert tokenizer.decode(without_cut_character(tokenizer, ids[:cut])) == whole
+    written = tokenizer.encode("\ufffd") + tokenizer.encode("鿆")[:1]
+    assert without_cut_character(tokenizer, written) == written[:-1], "the model wrote U+FFFD itself"
+    fallback = RustTokenizer(models.BPE({f"<0x{one:02X}>": one for one in range(256)}, [], byte_fallback=True))
+    fallback.decoder = decoders.ByteFallback()
+    other, raw = Tokenizer(fallback), list(text.encode())
+    for cut in range(len(raw) + 1):
+        whole = bytes(raw[:cut]).decode(errors="ignore")
+        assert other.decode(without_cut_character(other, raw[:cut])) == whole
+
+
+def test_no_text_ends_in_part_of_a_character(folder: Path, model: LanguageModel) -> None:
+    """Random weights write bytes of no character; each limit cuts the same text elsewhere."""
+    whole = model.generate("猫", max_new_tokens=30, temperature=0)
+    for most in range(1, 30):
+        options: Any = {"max_new_tokens": most, "temperature": 0}
+        text = model.generate("猫", **options)
+        assert whole.startswith(text)
+        assert "猫" + "".join(model.generate("猫", stream=True, **options)) == text
+        talk = Conversation(model)
+        answer = "".join(talk.ask("猫", **options))
+        assert talk.messages[-1]["content"] == answer.strip()
 
 
 @pytest.mark.parametrize("stop", ["o", ["zzz", "on th"], "mat"])

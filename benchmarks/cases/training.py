@@ -63,7 +63,7 @@ def nothing() -> dict[str, Contender]:
 
 
 REPORTING = Case(
-    name="train-telling",
+    name="train-display",
     what=f"recipe copy, {STEPS} steps with the live screen and metrics.jsonl, two cores",
     prepare=nothing,
     rounds=1,

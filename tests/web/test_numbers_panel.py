@@ -1,19 +1,27 @@
 """The numbers panel in a browser: the same digits as `regard.explain`, step by step, by keyboard alone."""
 
+import contextlib
+import io
+import json
 import random
 import struct
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from browsing import settled
+from browsing import opened, settled
 from playwright.sync_api import Browser, Page
 
 import regard
 from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
 from explorer_pages import MadeUp, browser_page, open_explorer
+from regard import Mask, See, Trace
 from regard.attention_call import WeightsFromQK
 from regard.hand_calculation.steps import spell
 from regard.messages import LANGUAGES, Language, say
+from regard.views.explorer.answers import Answer
+from regard.views.explorer.source import TraceSource
 
 pytestmark = pytest.mark.web
 
@@ -234,6 +242,101 @@ def test_a_step_is_announced_in_words(chromium: Browser, lang: Language) -> None
         page.wait_for_timeout(300)
         spoken = page.text_content("[aria-live=polite].sr") or ""
         assert say("explorer-numbers-step-products", lang) in spoken
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+STAGES = {"scores": "dots", "scaled": "scaled", "masked": "masked", "powers": "exps", "weights": "weights"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"mask": Mask.causal()},
+    "softcap": {"softcap": 1.5, "mask": Mask.causal()},
+    "scale": {"scale": 0.2},
+    "bias": {"bias": np.linspace(-2, 2, 81, dtype=np.float32).reshape(9, 9)},
+    "masked": {"mask": Mask.of(np.arange(9)[:, None] * np.ones(9) > 3)},  # the first queries see nothing
+}
+
+
+def recorded(T: int, E: int = 4, **options: Any) -> Trace:
+    rng = np.random.default_rng(T)
+    q, k, v = (rng.standard_normal((1, heads, T, E), dtype=np.float32) for heads in (4, 2, 2))
+    if T > 64:
+        q[0, 0, 1:] = 3 * np.repeat(k, 2, 1)[0, 0, :-1]  # a head with a pattern
+    _, record = regard.attend(q, k, v, see=See(qk=True, v=True), **options)
+    tokens = [f"t{i}" for i in range(T)]
+    return Trace(record.named("h.0.attn", "decoder").with_tokens(tokens, tokens))
+
+
+def saved_numbers(page: Page) -> dict[str, Any]:
+    page.click(".save")
+    page.wait_for_selector(".items option", state="attached")
+    with page.expect_download() as download:
+        page.click('[data-text="save-json"]')
+    found: dict[str, Any] = json.loads(download.value.path().read_text(encoding="utf-8"))
+    return found
+
+
+def number(x: Any) -> float:
+    return -np.inf if x is None else float(x)
+
+
+def assert_as_python(found: dict[str, Any], wanted: Answer) -> None:
+    for column_, name in STAGES.items():
+        if column_ in found["rows"][0]:
+            ours = [number(row[column_]) for row in found["rows"]]
+            np.testing.assert_allclose(ours, wanted.arrays[name], rtol=1e-12, atol=1e-14, err_msg=name)
+    np.testing.assert_allclose(found["totals"]["sum"], np.atleast_1d(wanted.arrays["sum"]), rtol=1e-12)
+    np.testing.assert_allclose(found["totals"]["output"], wanted.arrays["output"], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_numbers_that_a_file_computes_are_those_of_python(chromium: Browser, name: str, tmp_path: Path) -> None:
+    trace = recorded(9, **OPTIONS[name])
+    trace.html(tmp_path / "page.html", lang="en")
+    source = TraceSource(trace)
+    with opened(chromium, tmp_path / "page.html", "depth=numbers&numbersStep=99") as page:
+        for head, query in ((0, 8), (3, 4), (1, 0)):
+            page.evaluate("(to) => { location.hash = to }", f"depth=numbers&numbersStep=99&head={head}&at={query}-0")
+            settled(page)
+            page.wait_for_timeout(100)
+            assert_as_python(saved_numbers(page), source.explain(0, head, query, 12))
+        code = page.text_content(".numbers-code code") or ""
+    namespace: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code, namespace)  # the code that a person would paste
+    np.testing.assert_allclose(namespace["weights"], source.explain(0, 1, 0).arrays["weights"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_file_of_a_longer_text_says_which_queries_it_holds(chromium: Browser, lang: Language, tmp_path: Path) -> None:
+    trace = recorded(100, mask=Mask.causal())
+    trace.html(tmp_path / "page.html", lang=lang)
+    source = TraceSource(trace)
+    opening = source.opening[1]
+    with opened(chromium, tmp_path / "page.html", f"depth=numbers&numbersStep=99&head={opening}") as page:
+        assert page.locator(f"{PANEL} table").is_visible()
+        found, wanted = saved_numbers(page), source.explain(0, opening, 99, 12)
+        assert_as_python(found, wanted)
+        assert found["rest"]["keys"] == 88  # of all visible keys
+        assert found["rest"]["weight"] == pytest.approx(wanted.about["rest"]["weight"], rel=1e-9)
+        code = page.text_content(".numbers-code code") or ""
+        offered = page.locator(f"{PANEL} select option").all_inner_texts()
+        assert offered[-1] == "99 · t99"
+        page.evaluate("(to) => { location.hash = to }", f"depth=numbers&head={opening}&at=50-0")
+        settled(page)
+        names = ", ".join(offered)
+        assert page.inner_text(f"{PANEL} .problem") == say("explorer-numbers-other-queries", lang, queries=names)
+        page.select_option(f"{PANEL} select", "99")  # the way to one of them
+        settled(page)
+        assert page.locator(f"{PANEL} table").is_visible()
+        other = next(head for head in range(4) if head != opening and not source.patterns[0].score[head])
+        page.evaluate("(to) => { location.hash = to }", f"depth=numbers&head={other}")
+        settled(page)
+        assert page.inner_text(f"{PANEL} .problem") == say("explorer-numbers-not-stored", lang)
+    namespace: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code, namespace)
+    np.testing.assert_allclose(namespace["weights"], source.explain(0, opening, 99).arrays["weights"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

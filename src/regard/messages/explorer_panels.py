@@ -26,6 +26,16 @@ MESSAGES: dict[str, Message] = {
         en="The numbers need q and k, which this trace did not keep: record it with See(qk=True).",
         zh="计算过程需要 q 和 k，而这个 Trace 没有保存它们：请用 See(qk=True) 记录。",
     ),
+    "explorer-numbers-not-stored": Message(
+        en="This file does not hold the numbers of this head; trace.widget() in a notebook computes those of every "
+        "query.",
+        zh="此文件没有保存这个头的计算过程；在笔记本中用 trace.widget() 可以计算每一个查询。",
+    ),
+    "explorer-numbers-other-queries": Message(
+        en="Of this head the file holds the numbers of query {queries}; trace.widget() in a notebook computes those of "
+        "every query.",
+        zh="对于这个头，此文件只保存了查询 {queries} 的计算过程；在笔记本中用 trace.widget() 可以计算每一个查询。",
+    ),
     # --- numbers: names of columns and of the cells below them ---
     "explorer-numbers-column-k": Message(en="k", zh="k"),
     "explorer-numbers-column-products": Message(en="q × k", zh="q × k"),

@@ -95,7 +95,13 @@ def ability(record: Record) -> str:
     return "without-values" if record.exact.v is None else "full"
 
 
-def explained(record: Record, sample: int, head: int, query: int, most: int = MOST_KEYS) -> Answer:
+INPUTS = "{inputs}"
+"""Where the front end writes q, k and v into the code that a file stores: they are in the file as arrays."""
+
+
+def explained(
+    record: Record, sample: int, head: int, query: int, most: int = MOST_KEYS, *, for_file: bool = False
+) -> Answer:
     """The arithmetic of one query; of many keys those with the largest weights, in the order of their positions."""
     numbers = HeadNumbers.of(record, sample, head, slice(query, query + 1))
     stages = {name: values[0] for name, values in numbers.stages().items()}
@@ -105,13 +111,13 @@ def explained(record: Record, sample: int, head: int, query: int, most: int = MO
     keys = np.sort(order[:n])
     others = np.ones(S, bool)
     others[keys] = False
-    arrays = {"q": numbers.q[0], "k": numbers.k[keys]}
+    arrays = {"q": _single(numbers.q[0]), "k": _single(numbers.k[keys])}
     arrays |= {name: stages[name][keys] for name in ("dots", "scaled", "masked", "exps", "weights")}
     arrays |= {"visible": numbers.visible[0][keys].astype(np.uint8), "sum": stages["sum"]}
     if numbers.bias is not None:
         arrays["bias"] = numbers.bias[0][keys]
     if numbers.v is not None:
-        arrays |= {"v": numbers.v[keys], "output": stages["output"]}
+        arrays |= {"v": _single(numbers.v[keys]), "output": stages["output"]}
     about = {
         "query": query,
         "keys": keys.tolist(),
@@ -122,31 +128,31 @@ def explained(record: Record, sample: int, head: int, query: int, most: int = MO
             "weight": _finite(float(weights[others].sum())),
             "reason": record.rest,
         },
-        "code": {lang: _code(numbers, keys, others, stages, lang) for lang in LANGUAGES},
+        "code": {lang: _code(numbers, keys, others, stages, lang, for_file) for lang in LANGUAGES},
     }
     return Answer(about, arrays)
 
 
 def all_queries(record: Record, sample: int, head: int) -> Answer:
-    """The arithmetic of every query of a short text, as a file stores it."""
+    """What the front end computes the arithmetic of every query from: q, k, v, bias and visible keys, for a file.
+
+    The NumPy code has a place for the numbers of one query, which the front end fills in.
+    """
     numbers = HeadNumbers.of(record, sample, head, slice(0, record.shape[2]))
-    stages = numbers.stages()
-    arrays: dict[str, np.ndarray] = {"q": numbers.q.astype(np.float32), "k": numbers.k.astype(np.float32)}
-    arrays |= {name: stages[name] for name in ("dots", "scaled", "masked", "exps", "weights")}
-    arrays |= {"visible": numbers.visible.astype(np.uint8), "sum": stages["sum"][:, 0]}
+    arrays = {"q": _single(numbers.q), "k": _single(numbers.k), "visible": numbers.visible.astype(np.uint8)}
     if numbers.bias is not None:
-        arrays["bias"] = numbers.bias
+        arrays["bias"] = _single(numbers.bias)
     if numbers.v is not None:
-        arrays |= {"v": numbers.v.astype(np.float32), "output": stages["output"]}
-    lines = "\n".join(_inputs(numbers, np.arange(record.shape[3])))
-    about = {
-        **_settings(numbers),
-        "largest": [_finite(value) for value in stages["largest"][:, 0]],
-        "reason": record.rest,
-        "inputs": lines,
-        "code": {lang: "\n".join(_script(numbers, "{inputs}", "{query}", [], lang)) for lang in LANGUAGES},
-    }
-    return Answer(about, arrays)
+        arrays["v"] = _single(numbers.v)
+    code = {lang: "\n".join(_script(numbers, INPUTS, "0", [], lang)) for lang in LANGUAGES}
+    return Answer({**_settings(numbers), "reason": record.rest, "code": code}, arrays)
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    """The same numbers in float32 where it holds them exactly, as those of most models."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return single if np.array_equal(single, values, equal_nan=True) else values
 
 
 def _settings(numbers: HeadNumbers) -> dict[str, Any]:
@@ -172,7 +178,12 @@ def _output(weights: np.ndarray, visible: np.ndarray, v: np.ndarray) -> np.ndarr
 
 
 def _code(
-    numbers: HeadNumbers, keys: np.ndarray, others: np.ndarray, stages: dict[str, np.ndarray], lang: Language
+    numbers: HeadNumbers,
+    keys: np.ndarray,
+    others: np.ndarray,
+    stages: dict[str, np.ndarray],
+    lang: Language,
+    for_file: bool,
 ) -> str:
     """A script that computes `weights` of the listed keys, and `output` where the values are known."""
     more = []
@@ -182,7 +193,8 @@ def _code(
         if numbers.v is not None:
             rest = stages["weights"][others] @ numbers.v[others]
             more += literal("output_of_others", rest[None])
-    return "\n".join(_script(numbers, "\n".join(_inputs(numbers, keys)), "0", more, lang))
+    inputs = INPUTS if for_file else "\n".join(_inputs(numbers, keys))
+    return "\n".join(_script(numbers, inputs, "0", more, lang))
 
 
 def _inputs(numbers: HeadNumbers, keys: np.ndarray) -> list[str]:
@@ -194,8 +206,8 @@ def _inputs(numbers: HeadNumbers, keys: np.ndarray) -> list[str]:
 
 def _rounded(name: str, values: np.ndarray) -> list[str]:
     """A literal; numbers that float32 holds are written with its digits."""
-    single = values.astype(np.float32)
-    if not np.array_equal(single.astype(np.float64), values, equal_nan=True):
+    single = _single(values)
+    if single is values:
         return list(literal(name, values))
     *lines, last = literal(name, single)
     return [*lines, last.removesuffix(")") + ", dtype=np.float32).astype(np.float64)"]

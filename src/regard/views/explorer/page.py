@@ -4,7 +4,8 @@ The size depends on the number of heads, not on the length of the text:
 
 overview            first: the file opens with it
 head-L-H            the map of every head, pooled until all of them fit
-numbers-L-H         the arithmetic of every query, for short texts
+numbers-L-H         what the arithmetic of every query is computed from, for short texts
+numbers-L-H-Q       of longer texts, the arithmetic of the opening query, and of one query of each head with a pattern
 level-N             exact parts of longer texts, around the strongest places of each head and the end of the diagonal
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.attention_call import WeightsFromQK
 from regard.files.output import check_target, write_output
 from regard.messages import Language, say
 from regard.trace.pooling import Merge
@@ -98,13 +100,15 @@ def _insert(template: str, values: Iterable[tuple[str, str]]) -> str:
 FEW_HEADS = 12
 BUDGET, PER_HEAD, LARGEST = 4_500_000, 80_000, 14_000_000
 """Bytes of the answers in a file: for up to FEW_HEADS heads, for each further one, and at most."""
-SHARE_OF_MAPS, SHARE_OF_NUMBERS = 0.85, 0.25
-"""The parts of the budget that maps and numbers may take; levels take what is left."""
+SHARE_OF_MAPS, SHARE_OF_NUMBERS = 0.85, 0.65
+"""The parts of the budget that maps and numbers may take; for longer texts half of what is left is for levels."""
 COARSEST = 16
 SAMPLED = 8
 """The number of heads from which the size of all maps is estimated."""
 LONGEST_EXPLAINED = 64
-"""Queries, and keys, of the longest text whose arithmetic is stored."""
+"""Queries, and keys, of the longest text of which the arithmetic of every query is stored."""
+LARGEST_KEYS = 2**25
+"""Numbers of the largest k of one head from which the arithmetic of single queries is computed."""
 LEVEL = 128
 """Rows and columns of a level."""
 WIDEST_CELL, STEP = 32, 8
@@ -119,8 +123,8 @@ def stored_answers(source: TraceSource) -> dict[str, str]:
     budget = min(LARGEST, BUDGET + PER_HEAD * max(0, heads - FEW_HEADS))
     maps = _maps(source, int(SHARE_OF_MAPS * budget))
     left = budget - sum(map(len, maps.values()))
-    numbers = _numbers(source, int(min(left, SHARE_OF_NUMBERS * budget)))
-    left -= sum(len(text) for each in numbers.values() for text in each.values())
+    queries, numbers = _numbers(source, int(min(left, SHARE_OF_NUMBERS * budget)))
+    left -= sum(map(len, numbers.values()))
     entries, levels = _levels(source, left)
     overview = source.overview()
     overview.about["levels"] = entries
@@ -128,10 +132,9 @@ def stored_answers(source: TraceSource) -> dict[str, str]:
         can = entry["can"]
         entry["measures"]["effect"] = source.head_effects(layer)
         can["rectangle"] = "stored" if any(level["layer"] == layer for level in entries) else "none"
-        can["explain"] = can["explain"] if layer in numbers else "none"
+        can["queries"] = None if can["explain"] == "none" else queries[layer]
         can["effect"] = False
-    told = {name: text for each in numbers.values() for name, text in each.items()}
-    return {"overview": overview.compressed(), **maps, **told, **levels}
+    return {"overview": overview.compressed(), **maps, **numbers, **levels}
 
 
 # --- maps ------------------------------------------------------------------------------------------------
@@ -161,25 +164,63 @@ def _places_of_heads(source: TraceSource) -> list[tuple[int, int]]:
 # --- numbers ---------------------------------------------------------------------------------------------
 
 
-def _numbers(source: TraceSource, budget: int) -> dict[int, dict[str, str]]:
-    """The arithmetic of all heads of a record, for as many records as fit, from the one that opens."""
-    found: dict[int, dict[str, str]] = {}
-    first = source.opening[0]
-    for layer in sorted(range(len(source.records)), key=lambda layer: layer != first):
-        record, sample = source.records[layer], source.samples[layer]
-        if not can_explain(record) or max(record.shape[2:]) > LONGEST_EXPLAINED:
+Queries = dict[int, list[list[int] | None]]
+"""For each head of a record the queries whose arithmetic is stored; None for all of them."""
+
+
+def _numbers(source: TraceSource, budget: int) -> tuple[Queries, dict[str, str]]:
+    """The arithmetic of as many heads as fit: the one that opens, then those with a pattern, the clearest first."""
+    queries: Queries = {layer: [[] for _ in range(record.shape[1])] for layer, record in enumerate(source.records)}
+    texts: dict[str, str] = {}
+    scores = {place: source.patterns[place[0]].score[place[1]] or 0.0 for place in _places_of_heads(source)}
+    opening = source.opening
+    for layer, head in sorted(scores, key=lambda place: (place != opening, place[0] != opening[0], -scores[place])):
+        record = source.records[layer]
+        if not can_explain(record):  # nothing was kept, or only a part is drawn
             continue
-        texts = {}
-        labels = {"queries": record.query_tokens, "keys": record.key_tokens}
-        for head in range(record.shape[1]):
-            answer = all_queries(record, sample, head)
-            answer.about["labels"] = {side: token_labels(rows, sample) for side, rows in labels.items()}
-            texts[f"numbers-{layer}-{head}"] = answer.compressed()
-        budget -= sum(map(len, texts.values()))
-        if budget < 0:
-            break
-        found[layer] = texts
-    return found
+        if max(record.shape[2:]) <= LONGEST_EXPLAINED:
+            text = _every_query(source, layer, head)
+            if len(text) <= budget:
+                texts[f"numbers-{layer}-{head}"] = text
+                queries[layer][head] = None
+                budget -= len(text)
+            continue
+        budget = min(budget, budget // 2 if not texts else budget)  # the rest is for levels
+        for query in _chosen_queries(source, layer, head, scores[layer, head]):
+            text = source.explain(layer, head, query, for_file=True).compressed()
+            held = queries[layer][head]
+            if len(text) <= budget and held is not None:
+                texts[f"numbers-{layer}-{head}-{query}"] = text
+                held.append(query)
+                budget -= len(text)
+    return queries, texts
+
+
+def _every_query(source: TraceSource, layer: int, head: int) -> str:
+    record, sample = source.records[layer], source.samples[layer]
+    answer = all_queries(record, sample, head)
+    sides = {"queries": record.query_tokens, "keys": record.key_tokens}
+    answer.about["labels"] = {side: token_labels(rows, sample) for side, rows in sides.items()}
+    return answer.compressed()
+
+
+def _chosen_queries(source: TraceSource, layer: int, head: int, score: float) -> list[int]:
+    """The query that is selected when the file opens, and the strongest one of a head with a pattern."""
+    drawn = source.picture(layer, head)
+    T, S = drawn.record.shape[2:]
+    exact = drawn.record.exact
+    assert isinstance(exact, WeightsFromQK)
+    if not drawn.cells.size or S * exact.q.shape[-1] > LARGEST_KEYS:
+        return []
+    found = [(len(drawn.cells) - 1) * drawn.high] if (layer, head) == source.opening else []
+    if score:
+        query, key = next(_strong_places(drawn), (T - 1, S - 1))
+        if drawn.high > 1 or drawn.wide > 1:
+            rows, cols = _around(query, LEVEL, T), _around(key, LEVEL, S)
+            near = pooled_rectangle(drawn.record, drawn.sample, head, rows, cols, (LEVEL, LEVEL))
+            query = _strongest(near, drawn.first_key)[0]
+        found.append(query)
+    return sorted(set(found))
 
 
 # --- levels ----------------------------------------------------------------------------------------------

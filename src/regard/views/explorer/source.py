@@ -91,7 +91,7 @@ class TraceSource:
         """All that the front end needs before a head is opened."""
         table, pictures = shown.LabelTable(), shown.PictureTable()
         titles = {lang: layer_titles(self._given, lang) for lang in LANGUAGES}
-        found = shown.patterns_of(self.records)
+        found = self.patterns
         entries, thumbnails = [], []
         for number, record in enumerate(self.records):
             heads = self._pictures(number)
@@ -163,12 +163,15 @@ class TraceSource:
         cells, attending = found.cells.astype(np.float32), found.attending.astype(np.int32)
         return Answer(about, {"cells": cells, "attending": attending})
 
-    def explain(self, layer: int, head: int, query: int, most: int = MOST_KEYS) -> Answer:
+    def explain(self, layer: int, head: int, query: int, most: int = MOST_KEYS, *, for_file: bool = False) -> Answer:
         """The arithmetic of one query. Raises NotKeptError where q and k were not kept."""
         record, sample = self.whole(layer), self.samples[layer]
         head = in_range("head", head, record.shape[1])
-        query = in_range("query", query, record.shape[2])
-        answer = explained(record, sample, head, query, most)
+        shown_part = self.records[layer]
+        query = in_range("query", query, shown_part.shape[2])
+        if isinstance(shown_part, ExactPart):
+            query += shown_part.rows.start
+        answer = explained(record, sample, head, query, most, for_file=for_file)
         queries, keys = (shown.token_labels(rows, sample) for rows in (record.query_tokens, record.key_tokens))
         answer.about["labels"] = {
             "query": f"{query}" if queries is None else queries[query],
@@ -192,10 +195,11 @@ class TraceSource:
         return [shown.rounded(self.effects.of(record, head, None).kl) for head in range(record.shape[1])]
 
     def abilities(self, layer: int) -> dict[str, Any]:
-        """Which requests about a record can be answered."""
+        """Which requests about a record can be answered; `queries`: None where those of every query can."""
         record = self.records[layer]
         exact = "exact" if record.has_weights else "none"
-        return {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": self.effects is not None}
+        able = {"rectangle": exact, "explain": ability(self.whole(layer)), "effect": self.effects is not None}
+        return able | {"queries": None}
 
     # --- choices -------------------------------------------------------------------------------------------
 
@@ -217,6 +221,11 @@ class TraceSource:
     def opening(self) -> tuple[int, int]:
         """The record and head to open with."""
         return opening_head(self.trace, self._given)
+
+    @cached_property
+    def patterns(self) -> list[shown.Found]:
+        """What each head of the records does."""
+        return shown.patterns_of(self.records)
 
     def _scales(self) -> list[str]:
         """The scales that can be chosen: rows of a part without all keys cannot be normalised."""

@@ -101,15 +101,40 @@ def test_a_fully_masked_query_has_weights_of_zero() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"mask": Mask.causal()}, {"bias": np.eye(6, dtype=np.float32)}])
-def test_a_file_stores_all_queries_of_a_head(options: dict[str, Any]) -> None:
-    record, _ = recorded(6, 6, **options)
+def test_a_file_stores_what_every_query_is_computed_from(options: dict[str, Any]) -> None:
+    """`tests/web/test_numbers_panel.py` compares what the front end computes from it."""
+    record, (q, k, v) = recorded(6, 6, **options)
     stored = all_queries(record, 0, 2)
-    for query in range(6):
-        one = explained(record, 0, 2, query)
-        for name in ("dots", "scaled", "masked", "exps", "weights", "visible", "output"):
-            np.testing.assert_allclose(stored.arrays[name][query], one.arrays[name], rtol=1e-12)
-        code = stored.about["code"]["zh"].replace("{inputs}", stored.about["inputs"]).replace("{query}", str(query))
-        np.testing.assert_allclose(run(code)["weights"], one.arrays["weights"], rtol=1e-12)
+    assert {name: array.dtype for name, array in stored.arrays.items() if name in "qkv"} == dict.fromkeys(
+        "qkv", np.float32
+    )
+    for name, wanted in {"q": q[2], "k": k[1], "v": v[1]}.items():
+        np.testing.assert_array_equal(stored.arrays[name], wanted)
+    assert ("bias" in stored.arrays) == ("bias" in options)
+    np.testing.assert_array_equal(stored.arrays["visible"], np.tri(6) if "mask" in options else np.ones((6, 6)))
+
+
+def test_numbers_that_float32_cannot_hold_stay_double() -> None:
+    record, (q, *_) = recorded(3, 3, dtype=np.float64)
+    stored = all_queries(record, 0, 0).arrays["q"]
+    assert stored.dtype == np.float64
+    np.testing.assert_array_equal(stored, q[0])
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_code_of_a_file_has_a_place_for_q_k_and_v(lang: str) -> None:
+    record, _ = recorded(9, 100)
+    plain, file = (explained(record, 0, 1, 4, 10, for_file=for_file).about["code"][lang] for for_file in (False, True))
+    before, after = file.split("{inputs}")
+    assert plain.startswith(before)
+    assert plain.endswith(after)
+    assert len(file) < len(plain) / 2
+
+
+def test_a_part_explains_the_query_that_is_shown() -> None:
+    record, _ = recorded(9, 9)
+    part = TraceSource(Trace(record), rows=slice(4, 8)).explain(0, 1, 2)
+    np.testing.assert_array_equal(part.arrays["weights"], explained(record, 0, 1, 6).arrays["weights"])
 
 
 def test_tensors_give_the_same_numbers() -> None:

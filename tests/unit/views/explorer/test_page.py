@@ -175,7 +175,7 @@ def test_a_file_stores_every_head_and_says_what_it_can_answer() -> None:
     answers = read(TraceSource(trace))
     assert list(answers) == ["overview", "head-0-0", "head-0-1"]
     can = answers["overview"].about["records"][0]["can"]
-    assert can == {"rectangle": "none", "explain": "none", "effect": False}
+    assert can == {"rectangle": "none", "explain": "none", "effect": False, "queries": None}
     np.testing.assert_array_equal(answers["head-0-0"].arrays["cells"], np.eye(6))
 
 
@@ -224,7 +224,8 @@ def test_numbers_of_a_short_text_are_stored() -> None:
     trace = Trace(regard.attend(q, k, v, see=See(qk=True, v=True))[1])
     answers = read(TraceSource(trace))
     assert {"numbers-0-0", "numbers-0-1"} <= set(answers)
-    assert answers["overview"].about["records"][0]["can"]["explain"] == "full"
+    can = answers["overview"].about["records"][0]["can"]
+    assert (can["explain"], can["queries"]) == ("full", [None, None])
 
 
 def test_numbers_that_do_not_fit_are_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +234,66 @@ def test_numbers_that_do_not_fit_are_not_promised(monkeypatch: pytest.MonkeyPatc
     trace = Trace(regard.attend(q, k, v, see=See(qk=True, v=True))[1])
     answers = read(TraceSource(trace))
     assert "numbers-0-0" not in answers
-    assert answers["overview"].about["records"][0]["can"]["explain"] == "none"
+    can = answers["overview"].about["records"][0]["can"]
+    assert (can["explain"], can["queries"]) == ("full", [[], []])  # recorded, but not in this file
+
+
+def gpt2_like(layers: int, T: int) -> Trace:
+    """Layers of 12 heads of 64 dimensions; head 5 of the last one attends to the token before."""
+    rng = np.random.default_rng(0)
+    tokens, records = [f"t{i}" for i in range(T)], []
+    for layer in range(layers):
+        q, k, v = rng.standard_normal((3, 1, 12, T, 64), dtype=np.float32)
+        if layer == layers - 1:
+            q[0, 5, 1:] = 2 * k[0, 5, :-1]
+        record = regard.attend(q, k, v, mask=Mask.causal(), see=See(qk=True, v=True))[1]
+        records.append(record.named(f"h.{layer}.attn", "decoder").with_tokens(tokens, tokens))
+    return Trace(records)
+
+
+def test_every_head_of_a_gpt2_is_explained_in_its_file() -> None:
+    source = TraceSource(gpt2_like(12, 60))
+    texts = stored_answers(source)
+    records = read_compressed(texts["overview"]).about["records"]
+    assert [record["can"]["queries"] for record in records] == [[None] * 12] * 12
+    assert len(page(source).encode()) <= 15 * MEGABYTE
+
+
+def test_the_head_that_opens_is_explained_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.views.explorer.page.BUDGET", 500_000)
+    source = TraceSource(gpt2_like(2, 60))
+    queries = [record["can"]["queries"] for record in read(source)["overview"].about["records"]]
+    assert source.opening == (1, 5)
+    assert queries[1][5] is None
+    assert 0 < sum(held is None for layer in queries for held in layer) < 24
+    assert all(held in (None, []) for layer in queries for held in layer)
+
+
+@pytest.mark.parametrize("T", [200, 512])
+def test_a_longer_text_has_the_numbers_of_some_queries(T: int) -> None:
+    trace = gpt2_like(1, T)
+    source = TraceSource(trace)
+    answers = read(source)
+    entry = answers["overview"].about["records"][0]
+    queries = entry["can"]["queries"]
+    opening = source.opening[1]
+    without = [head for head in range(12) if head != opening and not source.patterns[0].score[head]]
+    assert len(without) > 5
+    assert all(queries[head] == [] for head in without)
+    assert (entry["R"] - 1) * entry["high"] in queries[opening]
+    assert np.asarray(trace[0].weights(rows=queries[5][0], head=5)).max() > 0.9  # the strongest query of its pattern
+    for head, query in [(number, query) for number in (5, opening) for query in queries[number]]:
+        stored, wanted = answers[f"numbers-0-{head}-{query}"], source.explain(0, head, query)
+        assert stored.about["keys"] == wanted.about["keys"]
+        assert len(stored.about["keys"]) == 64
+        for name, values in wanted.arrays.items():
+            np.testing.assert_array_equal(stored.arrays[name], values)
+    assert len(page(source).encode()) <= 5 * MEGABYTE
+
+
+def test_a_part_holds_no_numbers() -> None:
+    answers = read(TraceSource(gpt2_like(1, 60), rows=slice(10, 20)))
+    assert answers["overview"].about["records"][0]["can"]["queries"] == [[]] * 12
 
 
 @pytest.mark.parametrize("T", [600, 4096])

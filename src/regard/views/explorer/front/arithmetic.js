@@ -56,6 +56,26 @@ export function arithmeticOf({ about, arrays }) {
   return all;
 }
 
+/**
+ * Every step of one query, as views/explorer/numbers.py computes it: S keys with E numbers each.
+ * @param {{E: number, scale: number | null, softcap: number | null}} settings
+ * @param {{q: Numbers, k: Numbers, v?: Numbers, bias?: Numbers, visible: Numbers}} arrays
+ */
+export function stagesOf({ E, scale, softcap }, { q, k, v, bias, visible }) {
+  const S = visible.length, dots = new Float64Array(S), over = (/** @type {(key: number) => number} */ step) => Float64Array.from({ length: S }, (_, key) => step(key));
+  for (let at = 0; at < S * E; at++) dots[Math.floor(at / E)] += q[at % E] * k[at];
+  const scaled = over((key) => (scale === null ? dots[key] / Math.sqrt(E) : dots[key] * scale));
+  const capped = softcap === null ? scaled : over((key) => softcap * Math.tanh(scaled[key] / softcap));
+  const masked = over((key) => (visible[key] ? capped[key] + (bias ? bias[key] : 0) : -Infinity)), largest = masked.reduce((a, b) => Math.max(a, b), -Infinity);
+  const exps = over((key) => Math.exp(masked[key] - (largest === -Infinity ? 0 : largest))), total = exps.reduce((a, b) => a + b, 0);
+  const weights = over((key) => exps[key] / (total || 1)), sum = Float64Array.of(total), found = { dots, scaled, masked, exps, weights, sum, largest };
+  if (!v) return found;
+  const wide = v.length / S, output = new Float64Array(wide);
+  // A key with weight 0 adds nothing, but a visible value that is not finite makes the whole output NaN.
+  v.forEach((/** @type {number} */ x, /** @type {number} */ at) => { const key = Math.floor(at / wide); if (Number.isFinite(x)) output[at % wide] += weights[key] * x; else if (visible[key]) output.fill(NaN); });
+  return { ...found, output };
+}
+
 /** @param {Arithmetic} all @param {string} id */
 export const columnOf = (all, id) => /** @type {Column} */ (all.columns.get(id));
 

@@ -1,6 +1,7 @@
 // The source of a file: answers stored in its elements.
 
 import { answerFromBytes } from "./arrays.js";
+import { stagesOf } from "./arithmetic.js";
 import { sourceOf } from "./sources.js";
 
 /**
@@ -18,7 +19,7 @@ export function fileSource(page) {
     const { layer, head } = request;
     if (ask === "overview") return stored("overview");
     if (ask === "rectangle") return storedRectangle(stored, request);
-    if (ask === "explain") return stored(`numbers-${layer}-${head}`).then((all) => oneQuery(all, request.query, request.most));
+    if (ask === "explain") return storedNumbers(stored, request);
     return stored(`${ask}-${layer}-${head}`);
   });
 }
@@ -51,30 +52,55 @@ async function storedRectangle(stored, { layer, head, rows, cols, most }) {
   return { about: { ...best, ...own, exact, note: exact ? null : "stored" }, arrays };
 }
 
-/** One query's arithmetic from that of all queries, with the keys of the largest weights. @param {Answer} all @param {number} query @param {number} most @returns {Answer} */
+/** @param {(name: string) => Promise<Answer>} stored @param {{layer: number, head: number, query: number, most: number}} request */
+async function storedNumbers(stored, { layer, head, query, most }) {
+  const { about } = await stored("overview"), name = `numbers-${layer}-${head}`, listed = about.records[layer].can.queries?.[head];
+  if (!listed) return oneQuery(await stored(name), query, most);
+  const { about: one, arrays } = await stored(`${name}-${query}`);
+  return picked({ ...one, code: codeOf(one, arrays) }, arrays, arrays.weights, arrays.visible, one.keys, most);
+}
+
+/** The NumPy code with the numbers of one query. @param {any} about @param {Record<string, Numbers>} arrays */
+function codeOf({ code, E, Ev }, { q, k, v, bias, visible }) {
+  const S = visible.length, inputs = [...literal("Q", q, E), ...literal("K", k, E), ...(v ? literal("V", v, Ev) : []), ...(bias ? literal("bias", bias, S) : []), ...literal("visible", visible, S, ", dtype=bool")].join("\n");
+  const filled = (/** @type {string} */ text) => text.replace("{inputs}", () => inputs);
+  return { en: filled(code.en), zh: filled(code.zh) };
+}
+
+/** One query's arithmetic from q, k and v of all queries, with the keys of the largest weights. @param {Answer} all @param {number} query @param {number} most @returns {Answer} */
 function oneQuery({ about, arrays }, query, most) {
-  const { k, q, v, sum, output, ...others } = arrays, T = sum.length, S = arrays.weights.length / T, E = q.length / T;
-  const row = (/** @type {Numbers} */ all, /** @type {number} */ wide) => all.subarray(query * wide, (query + 1) * wide);
-  const weights = row(arrays.weights, S), visible = row(arrays.visible, S);
-  const order = Array.from(weights.keys()).sort((a, b) => visible[b] - visible[a] || weights[b] - weights[a] || a - b);
-  const keys = order.slice(0, most).sort((a, b) => a - b);
-  const pick = (/** @type {Numbers} */ numbers, /** @type {number} */ wide) => {
-    const found = new /** @type {any} */ (numbers.constructor)(keys.length * wide);
-    keys.forEach((key, i) => found.set(numbers.subarray(key * wide, (key + 1) * wide), i * wide));
-    return found;
-  };
-  const code = (/** @type {string} */ text) => text.replace("{inputs}", () => about.inputs).replace("{query}", String(query));
-  const left = order.slice(most).filter((key) => visible[key]);
-  const found = Object.fromEntries(Object.entries(others).map(([name, numbers]) => [name, pick(row(numbers, S), 1)]));
+  const { E } = about, { k, v, visible } = arrays, S = k.length / E, row = (/** @type {Numbers} */ numbers, /** @type {number} */ wide) => numbers.subarray(query * wide, (query + 1) * wide);
+  const bias = arrays.bias && row(arrays.bias, S), own = { q: row(arrays.q, E), k, v, visible: row(visible, S), ...(bias && { bias }) };
+  const { largest, ...stages } = stagesOf(about, own), { reason = "", labels } = about;
+  return picked({
+    ...about, query, largest: Number.isFinite(largest) ? largest : null, code: codeOf(about, own), rest: { keys: 0, weight: 0, reason },
+    labels: { query: labels.queries?.[query] ?? String(query), keys: Array.from({ length: S }, (_, key) => labels.keys?.[key] ?? String(key)) },
+  }, { ...own, ...stages }, stages.weights, own.visible, Array.from({ length: S }, (_, key) => key), most);
+}
+
+/** What of an answer has one entry for each key. */
+const BY_KEY = ["k", "v", "dots", "scaled", "masked", "exps", "weights", "visible", "bias"];
+
+/** An answer with the keys of the largest weights only. @param {any} about @param {Record<string, Numbers>} arrays @param {Numbers} weights @param {Numbers} visible @param {number[]} keys @param {number} most @returns {Answer} */
+function picked(about, arrays, weights, visible, keys, most) {
+  const order = Array.from(weights.keys()).sort((a, b) => visible[b] - visible[a] || weights[b] - weights[a] || a - b), chosen = order.slice(0, most).sort((a, b) => a - b);
+  const left = order.slice(most).filter((at) => visible[at]), rest = about.rest, found = { ...arrays };
+  for (const name of BY_KEY) {
+    const all = arrays[name], wide = all && all.length / weights.length;
+    if (all) found[name] = Object.assign(new /** @type {any} */ (all.constructor)(chosen.length * wide), chosen.flatMap((at) => Array.from(all.subarray(at * wide, (at + 1) * wide))));
+  }
   return {
     about: {
-      ...about, query, keys, largest: about.largest[query], code: { en: code(about.code.en), zh: code(about.code.zh) },
-      rest: { keys: left.length, weight: left.reduce((total, key) => total + weights[key], 0), reason: about.reason ?? "" },
-      labels: about.labels && { query: about.labels.queries?.[query], keys: keys.map((key) => about.labels.keys?.[key]) },
+      ...about, keys: chosen.map((at) => keys[at]), labels: { query: about.labels.query, keys: chosen.map((at) => about.labels.keys[at]) },
+      rest: { ...rest, keys: rest.keys + left.length, weight: rest.weight + left.reduce((sum, at) => sum + weights[at], 0) },
     },
-    arrays: {
-      ...found, q: row(q, E), k: pick(k, k.length / S), sum: sum.slice(query, query + 1),
-      ...(v && { v: pick(v, v.length / S) }), ...(output && { output: row(output, output.length / T) }),
-    },
+    arrays: found,
   };
+}
+
+/** `name = np.array(...)`, a row a line. @param {string} name @param {Numbers} values @param {number} wide @param {string} [more] */
+function literal(name, values, wide, more = "") {
+  const text = (/** @type {number} */ x) => (Number.isFinite(x) ? String(x) : Number.isNaN(x) ? "np.nan" : x < 0 ? "-np.inf" : "np.inf"), lines = [];
+  for (let at = 0; at < values.length; at += wide) lines.push(`    [${Array.from(values.subarray(at, at + wide), text).join(", ")}],`);
+  return [`${name} = np.array([`, ...lines, `]${more})`];
 }

@@ -63,14 +63,26 @@ export function numbersPanel(explorer) {
   }
 
   function ask() {
-    const { layer, head } = state.get(), record = explorer.record(), request = { layer, head, query: query(), most: MOST_KEYS };
+    const { layer, head } = state.get(), request = { layer, head, query: query(), most: MOST_KEYS };
     if (wanted === JSON.stringify(request)) return;
     wanted = JSON.stringify(request);
-    const isKept = record.T && record.can.explain !== "none";
-    latest(isKept ? explorer.source.explain(request) : Promise.reject(null), (answer) => {
+    const missing = whyMissing();
+    latest(missing ? Promise.reject(null) : explorer.source.explain(request), (answer) => {
       [all, code, current, problem.textContent, body.hidden] = [arithmeticOf(answer), answer.about.code ?? null, null, "", false];
       draw();
-    }, (error) => { [all, problem.textContent, body.hidden] = [null, error === null ? say("numbers-not-kept") : explorer.fail(error), true]; });
+    }, (error) => { [all, problem.textContent, body.hidden] = [null, error === null ? missing : explorer.fail(error), true]; });
+  }
+
+  /** The queries that a file holds for the open head; null for all. */
+  const stored = () => explorer.record().can.queries?.[state.get().head] ?? null;
+  const nameOf = (/** @type {number} */ at) => { const { labels } = explorer.record(), names = labels.tokens.queries === null ? null : explorer.overview.labels[labels.tokens.queries]; return names ? `${at} · ${names[at]}` : String(at); };
+
+  /** Why there are no numbers of the query; "" where there are. */
+  function whyMissing() {
+    const { T, can } = explorer.record(), listed = stored();
+    if (!T || can.explain === "none") return say("numbers-not-kept");
+    if (!listed || listed.includes(query())) return "";
+    return listed.length ? say("numbers-other-queries", { queries: listed.map(nameOf).join(", ") }) : say("numbers-not-stored");
   }
 
   function draw() {
@@ -83,10 +95,10 @@ export function numbersPanel(explorer) {
   }
 
   function drawPicker() {
-    const { T, labels } = explorer.record(), names = labels.tokens.queries === null ? null : explorer.overview.labels[labels.tokens.queries];
-    pick.hidden = T < 2 || T > MOST_QUERIES;
+    const { T } = explorer.record(), listed = stored(), offered = listed ? [...new Set([...listed, query()])].sort((a, b) => a - b) : times(Math.min(T, MOST_QUERIES), (i) => i);
+    pick.hidden = T < 2 || (!listed && T > MOST_QUERIES);
     if (pick.hidden) return;
-    picker.replaceChildren(...times(T, (i) => create("option", { value: i }, names ? `${i} · ${names[i]}` : String(i))));
+    picker.replaceChildren(...offered.map((i) => create("option", { value: i }, nameOf(i))));
     picker.value = String(query());
   }
 
@@ -283,7 +295,7 @@ export function numbersPanel(explorer) {
       if (now.depth !== "numbers") return;
       if (has("lang")) draw();
       else if (has("numbersStep") && all) drawStep(all);
-      if (has("layer")) drawPicker();
+      if (has("layer", "head") || (has("query") && stored())) drawPicker();
       picker.value = String(query());
       ask();
     },

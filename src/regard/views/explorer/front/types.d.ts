@@ -67,7 +67,9 @@ interface Attention {
   measures: {
     entropy: number[]; sink: number[]; distance: number[]; effect: (number | null)[] | null; pattern: string[]; score: number[];
   };
-  can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean };
+  can: { rectangle: "exact" | "stored" | "none"; explain: "full" | "without-values" | "none"; effect: boolean;
+    /** For each head the queries whose arithmetic a file holds, null for all; absent where every query can be asked for. */
+    queries?: (number[] | null)[] | null };
   images: PatchedImage[];
   part: null | { top: number; left: number; T: number; S: number };
   step: number | null;

@@ -104,6 +104,11 @@ MESSAGES: dict[str, Message] = {
         en="Log-probability {yours}, with our parts {ours}.", zh="对数概率 {yours}，用我们的部件是 {ours}。"
     ),
     "build-impossible": Message(en="{score} (impossible)", zh="{score}（不可能）"),
+    "build-again-wrong": Message(
+        en="Read once more with the small parts, the same text has log-probability {again}, with the cache {cached}: "
+        "the wrong part is {parts}.",
+        zh="用小部件再读一遍，同一段文字的对数概率是 {again}，使用缓存时是 {cached}：出错的部件是 {parts}。",
+    ),
     "build-again": Message(
         en="Read once more with the small parts, the same text has log-probability {again}, with the cache {cached}: "
         "two of the parts disagree.",

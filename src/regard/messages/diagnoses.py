@@ -339,6 +339,11 @@ MESSAGES: dict[str, Message] = {
         zh="每一行之和应为 1；你有一行之和是 {total}",
     ),
     "slip-wrong-value": Message(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
+    "slip-not-repeatable": Message(
+        en="two calls with the same arguments give different results: your function draws random numbers itself, or "
+        "keeps something from an earlier call; its result must follow from its arguments alone",
+        zh="用同样的参数调用两次，结果却不同：你的函数自己抽了随机数，或者留下了上一次调用的内容；结果必须只由参数决定",
+    ),
     "slip-unknown": Message(
         en="no known mistake gives these numbers; compare the call above with the task, step by step",
         zh="这些数不符合任何已知的错误；请根据上面的调用逐步核对题目",

@@ -107,6 +107,17 @@ def test_a_broken_part_is_named_with_its_command(run: Run, desk: Path) -> None:
     assert "我爱你" in out
 
 
+def test_a_wrong_part_that_makes_two_readings_differ_is_named(run: Run, desk: Path) -> None:
+    """One deviation for all positions: the whole text and the cache give different numbers."""
+    source = exercise("layer-norm").solution.replace("variance = ", "variance = x.std() + 0 * ")
+    (desk / "norm.py").write_text(source, encoding="utf-8")
+    err = run("learn", "build", "--with", "layer-norm=norm.py", "I love you").err
+    assert "the wrong part is layer-norm" in err
+    assert "two of the parts" not in err
+    chinese = run("learn", "build", "--with", "layer-norm=norm.py", "--lang", "zh", "I love you").err
+    assert "出错的部件是 layer-norm" in chinese
+
+
 def test_a_poem_by_its_seed(run: Run) -> None:
     keep("kv-cache", "sampling")
     code, out, _ = run("learn", "build", "poem", "--seed", "3")

@@ -206,7 +206,9 @@ def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdic
     is_number = built.yours is not None and math.isfinite(built.yours.again + built.yours.cached + built.yours.score)
     if built.yours is not None and is_number and not built.yours.is_consistent:
         again, cached = (_log_probability(score) for score in (built.yours.again, built.yours.cached))
-        print_message(say("build-again", again=again, cached=cached))
+        names = [*built.differing, *(id for id, verdict in verdicts.items() if not verdict.passed)]
+        named = Listed(dict.fromkeys(names))
+        print_message(say("build-again-wrong" if names else "build-again", again=again, cached=cached, parts=named))
     wrong = dict.fromkeys([*([built.failure.part] if built.failure else []), *built.differing])
     for id, verdict in verdicts.items():
         if not verdict.passed:

@@ -121,7 +121,7 @@ GENERAL = (
     *BEFORE_ANY_NUMBER,
     *("raises", "mutates-input", "no-error", "hard-coded", "transposed", "wrong-type", "wrong-count", "wrong-shape"),
     *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "near"),
-    *("not-shares", "unknown"),
+    *("not-shares", "not-repeatable", "unknown"),
 )
 """Diagnoses for any exercise; each has its message, "slip-…"."""
 

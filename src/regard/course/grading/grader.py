@@ -6,7 +6,7 @@ from the solution at the same time. The command line, the notebook and the tests
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from regard.course.exercise import Call, CallResult, Exercise, Grader, Runner, RunResult
-from regard.course.grading.comparison import CallComparison, compare
+from regard.course.grading.comparison import CallComparison, answer_difference, compare
 from regard.course.grading.diagnosis import diagnosed, trusted_answers
 from regard.course.grading.learner_source import read_source
 from regard.course.grading.messages import as_test, printed, unanswered
@@ -24,6 +24,10 @@ from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.verdict import Test, Verdict
 from regard.messages import language, say
 from regard.packages import require_package
+
+REPEATS = 8
+OF_NUMBERS = ("unknown", "near", "low-precision", "not-shares")
+"""General diagnoses of wrong numbers: before one of these, the same call is tried several times."""
 
 
 def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, run: Runner = sandboxed) -> Verdict:
@@ -54,6 +58,8 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     tests = _compare_all(exercise, requested, expected, outcome)
     passed = not outcome.ended and len(tests) == len(requested) and all(test.right for test in tests)
     mistake, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
+    if mistake in OF_NUMBERS and not _is_repeatable(exercise, source, calls, tests, run):
+        mistake, diagnosis = "not-repeatable", say("slip-not-repeatable")
     return Verdict(
         id=exercise.id,
         passed=passed,
@@ -68,6 +74,18 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
         solution_readable=outcome.solution_readable,
         argument=exercise.argument,
     )
+
+
+def _is_repeatable(
+    exercise: Exercise, source: str, calls: Callable[[], Sequence[Call]], tests: Sequence[CallComparison], run: Runner
+) -> bool:
+    """Whether the first wrong call gives the same answer several times in a row. A draw may repeat by chance."""
+    place = next(place for place, test in enumerate(tests) if not test.same)
+    answers = run(source, [calls()[place] for _ in range(REPEATS)], exercise.track).answers
+    first, *others = answers or (tests[place].got,)
+    return all(
+        not one.raised and not one.fault and answer_difference(first, one, exercise.tolerance) is None for one in others
+    ) or bool(first.raised or first.fault)
 
 
 def fresh_seed() -> int:

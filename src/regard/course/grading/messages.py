@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from regard.course.exercise import Call, CallResult, Exercise, Tolerance, Track
 from regard.course.grading.child import FILE
 from regard.course.grading.comparison import CallComparison, ResultDifference
-from regard.course.grading.python_source import kind_of, pair, shown, type_of, written_call
+from regard.course.grading.python_source import SMALL, kind_of, pair, shown, type_of, written_call
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
 from regard.messages import Listed, say
@@ -155,8 +156,22 @@ def unanswered(name: str, call: Call, track: Track, reached: bool) -> Test:
 
 def _results(test: CallComparison, track: Track) -> tuple[str, str]:
     if test.difference is not None:
-        return pair(test.difference.expected, test.difference.got, track)
+        return _different_row(test.difference, track) or pair(test.difference.expected, test.difference.got, track)
     return _result(test.expected, track), _result(test.got, track)
+
+
+def _different_row(found: ResultDifference, track: Track) -> tuple[str, str] | None:
+    """Of arrays too large to show, the first row that differs, or a part of it; None for others."""
+    if not found.index or np.size(found.expected) <= SMALL:
+        return None
+    *row, at = found.index
+    length = np.shape(found.expected)[-1]
+    first, last = (0, length) if length <= SMALL else (at, min(at + 8, length))
+    inside = [str(place) for place in row] + ([] if length <= SMALL else [f"{first}:{last}"])
+    place = _place(replace(found, index=None)) + (f"[{', '.join(inside)}]" if inside else "")
+    expected, got = (np.asarray(one)[tuple(row)][first:last] for one in (found.expected, found.got))
+    left, right = pair(expected, got, track)
+    return f"{left}  # {place}", f"{right}  # {place}"
 
 
 def _result(answer: CallResult, track: Track) -> str:

@@ -9,7 +9,7 @@ from regard.course.exercise import Mistake
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Verdict
-from regard.messages import LANGUAGES, use_language
+from regard.messages import LANGUAGES, Language, use_language
 
 CODE = [row.id for row in entries() if row.kind != "sheet"]
 
@@ -191,3 +191,39 @@ def test_an_object_array_is_reported_as_a_dtype_error(values: str, dtype: str) -
 def test_a_missing_torch_argument_is_named() -> None:
     verdict = checked("single-head-manual", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores)"))
     assert "dim" in str(verdict.diagnosis)
+
+
+DRAW = 'int(np.searchsorted(ends, u, side="right"))'
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_function_that_draws_by_itself_is_diagnosed(lang: Language) -> None:
+    with use_language(lang):
+        drawn = checked("sampling", (DRAW, "int(np.random.choice(len(ends), p=probabilities))"))
+    assert drawn.slip == "not-repeatable"
+    assert ("the same arguments" if lang == "en" else "同样的参数") in str(drawn.diagnosis)
+
+
+def test_a_function_that_keeps_something_between_calls_is_diagnosed() -> None:
+    kept = "calls.append(1)\n    return x / len(calls)"
+    source = f"import numpy as np\ncalls = []\n\n\ndef softmax(x, axis=-1):\n    {kept}\n"
+    assert checked("softmax", source=source).slip == "not-repeatable"
+    assert checked("softmax", source=source.replace("len(calls)", "7.3")).slip in ("unknown", "not-shares")
+
+
+def test_a_tanh_of_the_query_alone_and_keys_by_row_number_are_described() -> None:
+    pairs = "pairs = (Q @ W_q)[:, None, :] + (K @ W_k)[None, :, :]"
+    scored = "scores = np.tanh(pairs) @ v"
+    alone = checked(
+        "additive-attention", (pairs, pairs.replace("(Q @ W_q)", "np.tanh(Q @ W_q)")), (scored, "scores = pairs @ v")
+    )
+    assert "of q W_q alone" in str(alone.diagnosis)
+    own = "own = (K @ W_k)[np.arange(len(Q)) % len(K)]\n    pairs = (Q @ W_q + own)[:, None, :] + 0 * (K @ W_k)"
+    assert "the key of its own row" in str(checked("additive-attention", (pairs, own)).diagnosis)
+
+
+def test_of_a_large_array_the_first_row_that_differs_is_shown() -> None:
+    wrong = checked("encoder-block", ("return ", "return 1.5 * "))
+    large = next(test for test in wrong.tests if not test.passed and "# result[" in str(test.expected))
+    assert re.fullmatch(r"np\.array\(\[.*\]\)  # result(\[[\d, ]+\])+", str(large.expected), flags=re.DOTALL)
+    assert large.got != large.expected

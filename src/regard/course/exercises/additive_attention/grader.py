@@ -67,6 +67,8 @@ MISTAKES = (
         ),
     ),
     Mistake("query-cancels", ((PAIRS, "pairs = 0 * (Q @ W_q)[:, None, :] + (K @ W_k)[None, :, :]"),)),
+    Mistake("v-inside-tanh", ((SCORED, "scores = np.tanh(pairs * v).sum(axis=-1)"),)),
+    Mistake("no-tanh", ((PAIRS, PAIRS.replace("(Q @ W_q)", "np.tanh(Q @ W_q)")), (SCORED, "scores = pairs @ v"))),
     Mistake("relu", ((SCORED, "scores = np.maximum(pairs, 0) @ v"),)),
     Mistake("sigmoid", ((SCORED, "scores = (1 + np.tanh(pairs / 2)) / 2 @ v"),)),
     Mistake("multiplied", ((PAIRS, PAIRS.replace(" + ", " * ")),)),
@@ -79,6 +81,15 @@ MISTAKES = (
     Mistake("scaled", ((SCORED, f"{SCORED} / np.sqrt(len(v))"),)),
     Mistake("scaled", ((SCORED, f"{SCORED} / np.sqrt(K.shape[-1])"),)),
     Mistake("key-unused", ((PAIRS, "pairs = (Q @ W_q)[:, None, :] + 0 * (K @ W_k)[None, :, :]"),)),
+    Mistake(
+        "key-unused",
+        (
+            (
+                PAIRS,
+                "own = (K @ W_k)[np.arange(len(Q)) % len(K)]\n    pairs = (Q @ W_q + own)[:, None, :] + 0 * (K @ W_k)",
+            ),
+        ),
+    ),
     Mistake("first-query", ((PAIRS, PAIRS.replace("(Q @ W_q)[:", "np.repeat((Q @ W_q)[:1], len(Q), 0)[:")),)),
     Mistake("weights-swapped", ((PAIRS, "pairs = (Q @ W_k)[:, None, :] + (K @ W_q)[None, :, :]"),)),
     Mistake("transposed-weights", ((PAIRS, PAIRS.replace("W_q", "W_q.T").replace("W_k", "W_k.T")),)),

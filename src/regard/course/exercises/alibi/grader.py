@@ -36,12 +36,20 @@ JOINED = "return np.concatenate([slopes, finer[0::2][: n_heads - power]])"
 DISTANCE = "distance = np.abs(query - key)"
 RETURN = "return alibi_slopes(n_heads)[:, None, None] * -distance"
 
+
+def towards_zero(slopes: str) -> str:
+    """The same with an exponent rounded towards 0."""
+    return slopes.replace("(-8 * ", "-(8 * ").replace(" / ", " // ")
+
+
 MISTAKES = (
     Mistake("formula-for-any", ((JOINED, "return 2.0 ** (-8 * np.arange(1, n_heads + 1) / n_heads)"),)),
     Mistake("powers-of-a-half", ((JOINED, "return 2.0 ** -np.arange(1.0, n_heads + 1)"),)),
     Mistake("starts-at-one", (("np.arange(1, power + 1) / power", "np.arange(power) / power"),)),
     Mistake("eight-missing", ((SLOPES, SLOPES.replace("-8 *", "-")), (FINER, FINER.replace("-8 *", "-")))),
     Mistake("linear-slopes", ((JOINED, "return np.arange(n_heads, 0, -1) / n_heads"),)),
+    Mistake("integer-exponents", ((SLOPES, SLOPES.replace(" / ", " // ")), (FINER, FINER.replace(" / ", " // ")))),
+    Mistake("integer-exponents", ((SLOPES, towards_zero(SLOPES)), (FINER, towards_zero(FINER)))),
     Mistake("base-e", (("2.0 **", "np.exp(1) **"),)),
     Mistake("growing", (("-8 *", "8 *"),)),
     Mistake("reversed", ((JOINED, JOINED.replace("return ", "return (") + ")[::-1]"),)),
@@ -65,6 +73,8 @@ MISTAKES = (
     Mistake("squared", ((DISTANCE, "distance = (query - key) ** 2"),)),
     Mistake("logarithm", ((DISTANCE, "distance = np.log1p(np.abs(query - key))"),)),
     Mistake("divided-by-length", ((DISTANCE, "distance = np.abs(query - key) / S"),)),
+    Mistake("exp-of-bias", ((RETURN, RETURN.replace("return ", "return np.exp(") + ")"),)),
+    *(Mistake("distance-clipped", ((DISTANCE, f"{DISTANCE}.clip(max={most})"),)) for most in (4, 5, 8, 10, 16, 32)),
     Mistake("divided", ((RETURN, "return -distance / alibi_slopes(n_heads)[:, None, None]"),)),
     Mistake("heads-last", ((RETURN, f"{RETURN.replace('return ', 'return (')}).transpose(1, 2, 0)"),)),
     Mistake(

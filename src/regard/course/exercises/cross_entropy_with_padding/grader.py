@@ -44,6 +44,9 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 COUNTED = "logits, targets = logits[counted], targets[counted]  # (N, V), (N,)"
 FLAT = "N, logits, targets = len(targets), logits.reshape(-1, logits.shape[-1]), targets.ravel()"
+COUNTS = "counted = targets != pad"
+ZEROED = f"logits = np.where(counted[..., None], logits, 0.0)\n    {FLAT}"
+BY = ("counted.size", "counted.sum()")
 EMPTY = "    if not counted.any():\n        return 0.0\n"
 SUM = "np.exp(shifted).sum(axis=-1, keepdims=True)"
 LOG = f"shifted - np.log({SUM})"
@@ -63,6 +66,9 @@ MISTAKES = (
     Mistake("mean-of-means", ((MEAN, EACH.replace(").mean", ")[lengths > 0].mean").format("np.maximum(lengths, 1)")),)),
     Mistake("per-sentence", ((MEAN, "return float(losses.sum() / len(counted))"),)),
     Mistake("summed", ((MEAN, "return float(losses.sum())"),)),
+    Mistake("divided-by-classes", ((MEAN, "return float(losses.sum() / logits.size)"),)),
+    Mistake("shifted-inside", ((COUNTS, f"logits, targets = logits[:, :-1], targets[:, 1:]\n    {COUNTS}"),)),
+    *(Mistake("padded-logits-zero", ((COUNTED, ZEROED), (MEAN, f"return float(losses.sum() / {by})"))) for by in BY),
     Mistake("nan-when-empty", ((EMPTY, ""), (MEAN, "return float(losses.sum() / np.float64(len(losses)))"))),
     Mistake("pad-fixed", (("targets != pad", "targets != 0"),)),
     Mistake("negative-only", (("targets != pad", "targets >= 0"),)),

@@ -64,6 +64,12 @@ MISTAKES = (
     Mistake("chunk-hidden", ((HIDDEN, "np.arange(S) > np.minimum(query_at, max(S - T - 1, 0))"),)),
     Mistake("not-itself", ((HIDDEN, "np.arange(S) >= query_at"),)),
     Mistake("not-itself", ((HIDDEN, "np.arange(S) >= query_at"), ("-np.inf", "-1e9"))),
+    Mistake(
+        "hidden-without-cache-only",
+        ((HIDE, "scores = scores if cache is not None else np.where(hidden, -np.inf, scores)"),),
+    ),
+    Mistake("values-in-other-order", ((JOINED, "np.concatenate([cache[0], k]), np.concatenate([v, cache[1]])"),)),
+    Mistake("values-in-other-order", ((JOINED, "np.concatenate([k, cache[0]]), np.concatenate([cache[1], v])"),)),
     Mistake("future-only", ((HIDDEN, "np.arange(S) < query_at"),)),
     Mistake(
         "mask-after-softmax", ((HIDE, ""), (NORMALISE, f"{NORMALISE}\n    weights = np.where(hidden, 0, weights)"))
@@ -74,6 +80,7 @@ MISTAKES = (
     Mistake("no-softmax", ((NORMALISE, "weights = np.where(hidden, 0, scores)"),)),
     Mistake("no-scale", ((" / np.sqrt(q.shape[-1])", ""),)),
     Mistake("divided-by-d-k", (("np.sqrt(q.shape[-1])", "q.shape[-1]"),)),
+    Mistake("sqrt-d-v", (("np.sqrt(q.shape[-1])", "np.sqrt(v.shape[-1])"),)),
     Mistake("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
     Mistake("over-queries", (("axis=-1", "axis=0"),)),
     Mistake("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),

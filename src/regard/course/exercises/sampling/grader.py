@@ -64,6 +64,36 @@ RETURN = "return probabilities\n"
 DRAWN = 'int(np.searchsorted(ends, u, side="right"))'
 UNCUT = "whole = descending.copy()\n    if top_k is not None:"
 
+CUT_TO_ZERO_K = """kept = np.where(np.arange(len(order)) < top_k, scores[order], 0.0)
+        descending = np.exp(kept - kept.max())
+        descending = descending / descending.sum()"""
+CUT_TO_ZERO_P = """kept = np.where(before < top_p, scores[order], 0.0)
+        descending = np.exp(kept - kept.max())
+        descending = descending / descending.sum()"""
+CUT_TO_ZERO = """import numpy as np
+
+
+def softmax(scores):
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+def next_probabilities(logits, temperature=1.0, top_k=None, top_p=None):
+    scores = logits / temperature
+    if top_k is not None:
+        scores[np.argsort(-scores)[top_k:]] = 0.0
+    if top_p is not None:
+        probabilities = softmax(scores)
+        order = np.argsort(-probabilities)
+        before = np.cumsum(probabilities[order]) - probabilities[order]
+        scores[order[before >= top_p]] = 0.0
+    return softmax(scores)
+
+
+def pick(probabilities, u):
+    return int(np.searchsorted(np.cumsum(probabilities), u, side="right"))
+"""
+
 MISTAKES = (
     Mistake("temperature-unused", ((SCORES, "scores = logits"),)),
     Mistake("temperature-times", ((SCORES, "scores = logits * temperature"),)),
@@ -82,6 +112,9 @@ MISTAKES = (
     Mistake("shares-of-logits", (("powers = np.exp(scores - scores.max())", "powers = scores - scores.min()"),)),
     Mistake("top-k-unused", ((K, ""),)),
     Mistake("top-k-not-divided", ((CUT_K, "descending[top_k:] = 0"),)),
+    Mistake("cut-to-zero", source=CUT_TO_ZERO),
+    Mistake("cut-to-zero", ((CUT_K, CUT_TO_ZERO_K),)),
+    Mistake("cut-to-zero", ((CUT_P, CUT_TO_ZERO_P),)),
     Mistake("top-k-least", ((CUT_K, "descending[:-top_k] = 0\n        descending = descending / descending.sum()"),)),
     Mistake(
         "top-k-first-tokens", (("np.argsort(-scores)", "np.arange(len(scores)) if top_k else np.argsort(-scores)"),)
@@ -112,6 +145,7 @@ MISTAKES = (
         "sorted-draw",
         (("ends = np.cumsum(probabilities)", "ends = np.cumsum(-np.sort(-probabilities))"),),
     ),
+    Mistake("not-repeatable", ((DRAWN, "int(np.random.choice(len(ends), p=probabilities))"),)),
     Mistake("probability-returned", ((DRAWN, f"float(probabilities[{DRAWN}])"),)),
 )
 

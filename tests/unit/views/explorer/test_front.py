@@ -83,6 +83,28 @@ def test_names_of_patterns_are_names_too(tmp_path: Path) -> None:
         script("a.js", folder)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const one = f(c, b), c = 1;\n",
+        "let a,\n  c;\n",
+        "const { x = c2, y: [c] } = z;\n",
+        "async function c() {}\n",
+        "class c {}\n",
+    ],
+)
+def test_every_name_of_a_declaration_must_be_unique(tmp_path: Path, text: str) -> None:
+    folder = written(tmp_path, a='import { d } from "./b.js";\n' + text, b="export const d = 2;\nconst c = 1;\n")
+    with pytest.raises(FrontError, match="c is also declared"):
+        script("a.js", folder)
+
+
+def test_names_inside_of_functions_may_repeat(tmp_path: Path) -> None:
+    one = 'import { d } from "./b.js";\nconst f = (c) => { let c2 = 1, b = c; return c2; };\n'
+    folder = written(tmp_path, a=one, b="export const d = 2;\nlet c = { b: 1 }, b = 2;\n")
+    assert script("a.js", folder)
+
+
 LARGEST = 150_000
 """Bytes of the front end in a file, and in a widget."""
 

@@ -10,11 +10,14 @@ import { sourceOf } from "./sources.js";
  * @returns {Source}
  */
 export function fileSource(page) {
-  const stored = async (/** @type {string} */ name) => {
+  const read = async (/** @type {string} */ name) => {
     const element = page.getElementById(`regard-${name}`);
     if (!element) throw notStored(name);
     return answerFromBytes(await inflated(element.textContent ?? ""));
   };
+  /** Other answers need it again. @type {Promise<Answer> | null} */
+  let overview = null;
+  const stored = (/** @type {string} */ name) => (name === "overview" ? overview ??= read(name) : read(name));
   return sourceOf((ask, request) => {
     const { layer, head } = request;
     if (ask === "overview") return stored("overview");

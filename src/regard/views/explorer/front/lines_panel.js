@@ -165,14 +165,14 @@ export function linesPanel(explorer) {
       if (!drawn.length || stale) return null;
       const narrow = place(NARROW + 6, pen), isNarrow = narrow.width <= NARROW && Math.max(...narrow.labels.flat().map((one) => pen.width(one, SIZE))) < 0.34 * NARROW;
       const width = isNarrow ? NARROW : WIDE, box = isNarrow ? narrow : place(WIDE + 6, pen), scale = Math.min(1, width / box.width), [query, key] = [say("query"), say("key")];
-      const left = (width - scale * box.width) / 2, top = box.upright ? 20 : 0, high = scale * box.height + top;
+      const left = (width - scale * box.width) / 2, top = 20, high = scale * box.height + top + (box.upright ? 0 : 18);
       const colours = samplesOf(pen, drawn.length < 2 ? [] : drawn.map(({ head }) => ({ fill: HEAD_COLOURS[head % HEAD_COLOURS.length], text: `${say("head")} ${head}` })), width);
       return {
         width, height: high + colours.height + 6, notes: [told.textContent, say("figure-lines")],
         draw(to) {
           const style = { size: 12, fill: explorer.colour("--quiet") };
           if (box.upright) { to.text(query, box.from - 12, 8, { ...style, align: "right" }); to.text(key, box.to + 12, 8, style); }
-          else { to.text(`${query} ↑`, 0, (scale * (box.from + box.to)) / 2 - 10, style); to.text(`${key} ↓`, 0, (scale * (box.from + box.to)) / 2 + 10, style); }
+          else { to.text(query, 0, 8, style); to.text(key, 0, high - 9, style); }
           to.moved(left, top, () => paint(to, box), scale);
           drawSamples(explorer, to, colours, 0, high + 6);
         },

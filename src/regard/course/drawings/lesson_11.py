@@ -170,18 +170,19 @@ def induction_film() -> Drawing:
     """Three frames of both layers of the recipe `induction`, and its loss; from docs/pictures/film_frames.py."""
     film = measured("induction-film")
 
-    def line(layer: int, weights: dict[str, list[list[float]]]) -> Line:
-        shown = list(weights)[1:]  # the first is nearly uniform
+    steps = list(next(iter(film["frames"].values())))[1:]  # the first is nearly uniform
+
+    def line(step: str) -> Line:
         return Line(
             tuple(
                 frame(film, Message(f"layer {layer}, step {step}", f"第 {layer} 层，第 {step} 步"), weights[step])
-                for step in shown
+                for layer, weights in enumerate(film["frames"].values())
             )
         )
 
     return Drawing(
         title=Message("An induction head grows", "归纳头的形成"),
-        blocks=(*(line(layer, weights) for layer, weights in enumerate(film["frames"].values())), loss_curve(film)),
+        blocks=(*map(line, steps), loss_curve(film)),
         caption=Message(
             "The recipe induction, seed 0, reads a block of eight letters twice. In layer 0 each letter looks at the "
             "one before. In layer 1 the second copy looks at what followed the same letter in the first: a second "

@@ -80,9 +80,9 @@ def test_torch_has_two_meanings_of_true() -> None:
     x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
     upper = torch.ones(3, 3, dtype=torch.bool).triu(1)
     theirs, weights = module(x, x, x, attn_mask=upper)
-    assert (weights[0] == 0).equal(upper)  # True = may not look
+    assert (weights[0] == 0).equal(upper)  # True = masked
     q, k, v = (x @ W.T for W in module.in_proj_weight.chunk(3))
-    fused = F.scaled_dot_product_attention(q, k, v, attn_mask=~upper)  # True = may look
+    fused = F.scaled_dot_product_attention(q, k, v, attn_mask=~upper)  # True = visible
     torch.testing.assert_close(theirs, fused @ module.out_proj.weight.T)
     for ours in (attend(q, k, v, mask=~upper), attend(q, k, v, mask=Mask.from_blocked(upper))):
         torch.testing.assert_close(ours, fused)

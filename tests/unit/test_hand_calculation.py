@@ -94,15 +94,15 @@ def test_fully_masked_query() -> None:
     steps = explain(q, k, v, MASK)
     assert steps.output.tolist() == [[1.0], [0.0]]
     assert steps["masked"].values[1].tolist() == [-np.inf] * 3
-    assert "this query may look nowhere: its output is zero" in steps.text("en")
-    assert "这个查询哪里都不能看：输出为零" in steps.text("zh")
+    assert "no key is visible to this query: its output is zero" in steps.text("en")
+    assert "这个查询没有可见的键：输出为零" in steps.text("zh")
     assert_same_bits(run(steps.code())["weights"], steps.weights)
 
 
 def test_scores_that_overflow_are_not_called_masked() -> None:
     steps = explain([[1e200]], [[-1e200]], [[5.0]])
     assert steps.output.tolist() == [[0.0]]
-    assert "may look nowhere" not in steps.text("en")
+    assert "no key is visible" not in steps.text("en")
     assert_same_bits(run(steps.code())["output"], steps.output)
 
 
@@ -124,8 +124,8 @@ def test_mask_of_any_type(mask: Any) -> None:
 def test_causal_mask_is_aligned_with_the_last_key() -> None:
     steps = explain(np.ones((2, 1)), np.ones((3, 1)), np.ones((3, 1)), Mask.causal())
     assert steps["masked"].details("en") == (
-        "q0 may look at k0, k1; hidden from it: k2",
-        "q1 may look at every key",
+        "q0 attends to k0, k1; masked: k2",
+        "every key is visible to q1",
     )
 
 
@@ -134,7 +134,7 @@ def test_only_visible_nan_reaches_the_output() -> None:
     steps = explain([[1.0], [1.0]], k, v, [[True, False, True], [True, True, True]])
     assert np.isfinite(steps.output[0]).all()
     assert np.isnan(steps.output[1]).all()
-    assert "q1 meets nan or inf" in steps.text("en")
+    assert "q1, or a key visible to it, contains nan or inf" in steps.text("en")
     assert_same_bits(run(steps.code())["output"], steps.output)
 
 

@@ -19,7 +19,7 @@ _NO_PICTURE = re.compile(r"^(q|k|v)$|query|key|value(?!s)|mask|bias|embed|positi
 _STRIDES = (8, 16, 32, 64)
 """Strides of convolutional networks whose last feature map is read as a sequence."""
 _MOST_EXTRA = 16
-"""The most positions that are no patches beside those of one picture, if the model does not tell."""
+"""The most positions that are no patches beside those of one picture, if the config does not say."""
 _EXTRA = {
     "[CLS]": re.compile(r"(^|_)(cls|class)(_token|_embedding|_embed|_emb)?$"),
     "[DIST]": re.compile(r"(^|_)dist(illation)?_token$"),
@@ -87,7 +87,7 @@ class Inputs:
 
 
 class Tower:
-    """What a module tells of its patches: sizes, tokens before them, how patches are merged and put in windows."""
+    """What the attributes of a module say about its patches: sizes, tokens before them, how patches are merged and put in windows."""
 
     def __init__(self, module: nn.Module, config: Any) -> None:
         self._config = config

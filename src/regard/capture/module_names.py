@@ -343,7 +343,7 @@ class ChosenLayers:
 
     @classmethod
     def of(cls, layers: Any, names: ModuleNames) -> "ChosenLayers":
-        """Those of a model, found once for each selection."""
+        """The chosen modules of a model, found once for each selection."""
         several = layers if isinstance(layers, list | tuple) else [layers]
         if not all(isinstance(item, str | int | None) for item in several):
             return cls(layers, list(names))

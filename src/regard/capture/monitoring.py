@@ -131,7 +131,7 @@ class Monitor:
         ]
 
     def begins(self, step: int) -> bool:
-        """Set the step whose forward comes next, for a loop that counts itself. Whether it is measured."""
+        """Set the number of the next step, for a loop that counts its steps. Returns whether the step is measured."""
         self.step, self._forwards = step - 1, 0
         self._is_first = step == 1
         return bool(self._hooks) and (step == 1 or step % self.every == 0)
@@ -163,7 +163,7 @@ class Monitor:
             self._end(failed=out is None)
 
     def _begin(self) -> None:
-        """Watch the forward that begins; nothing of it where compiled code hides the attention."""
+        """Watch the forward that begins. It records nothing where compiled code hides the attention."""
         is_distance_due = abs(self.step - self._distance_step) >= DISTANCE_EVERY  # a loop may set an earlier step
         self._see = SEE if is_distance_due else SEE_WITHOUT_DISTANCE
         self._distance_step = self.step if is_distance_due else self._distance_step

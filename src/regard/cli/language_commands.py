@@ -270,7 +270,7 @@ def _lines(is_terminal: bool) -> Iterator[str]:
 
 
 def _answer(talk: "Conversation", text: str, options: Mapping[str, Any], as_json: bool) -> None:
-    """Print the answer as it is written. Ctrl-C stops this answer; an error is a message, and the talk goes on."""
+    """Print the answer as it is written. Ctrl-C stops this answer; an error is printed, and the conversation continues."""
     pieces = talk.ask(text, **options)
     stopped, answer = False, ""
     try:

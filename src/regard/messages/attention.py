@@ -6,15 +6,15 @@ MESSAGES: dict[str, Message] = {
     # --- shapes of q, k, v ---
     "axes-differ": Message(
         en="q, k and v need the same number of axes, at least two (…, positions, width); found q {q}, k {k}, v {v}",
-        zh="q、k、v 的轴数要相同，且至少两个（…，位置，宽度）；现在 q {q}，k {k}，v {v}",
+        zh="q、k、v 的轴数要相同，且至少两个（…，位置，宽度）；实际为 q {q}，k {k}，v {v}",
     ),
     "widths-differ": Message(
         en="q and k need the same width (last axis) to be compared; found {E_q} in q {q} and {E_k} in k {k}",
-        zh="q 与 k 的宽度（最后一个轴）必须相同才能比较；现在 q {q} 为 {E_q}，k {k} 为 {E_k}",
+        zh="q 与 k 的宽度（最后一个轴）必须相同才能比较；实际上 q {q} 的宽度为 {E_q}，k {k} 的宽度为 {E_k}",
     ),
     "width-zero": Message(
         en="q and k have width 0 (last axis), so there is nothing to compare; found q {q}, k {k}",
-        zh="q 与 k 的宽度（最后一个轴）为 0，没有可比较的内容；现在 q {q}，k {k}",
+        zh="q 与 k 的宽度（最后一个轴）为 0，没有可比较的内容；实际为 q {q}，k {k}",
     ),
     "key-value-lengths-differ": Message(
         en="each key needs its value: found {S_k} keys in k {k} and {S_v} values in v {v}",
@@ -22,17 +22,17 @@ MESSAGES: dict[str, Message] = {
     ),
     "key-value-heads-differ": Message(
         en="k and v need the same axes before the positions; found k {k} and v {v}",
-        zh="k 与 v 在位置轴之前的各轴必须相同；现在 k {k}，v {v}",
+        zh="k 与 v 在位置轴之前的各轴必须相同；实际为 k {k}，v {v}",
     ),
     "batches-differ": Message(
         en="q and k need the same axes for samples (only heads may be grouped, and from four axes up); "
         "found q {q} and k {k}; expand k and v to match",
-        zh="q 与 k 的样本轴必须相同（只有头可以分组，且至少要有四个轴）；现在 q {q}，k {k}；请把 k、v 扩展到一致",
+        zh="q 与 k 的样本轴必须相同（只有头可以分组，且至少要有四个轴）；实际为 q {q}，k {k}；请把 k、v 扩展到一致",
     ),
     "heads-not-grouped": Message(
         en="{H} query heads cannot be shared among {G} key/value heads: {H} must be a multiple of {G}; "
         "found q {q} and k {k}; axes are (samples, heads, positions, width): was transpose(1, 2) forgotten?",
-        zh="{H} 个查询头无法由 {G} 个键值头分担：{H} 必须是 {G} 的倍数；现在 q {q}，k {k}；"
+        zh="{H} 个查询头无法由 {G} 个键值头分担：{H} 必须是 {G} 的倍数；实际为 q {q}，k {k}；"
         "各轴依次是（样本，头，位置，宽度）：是不是忘了 transpose(1, 2)？",
     ),
     "heads-do-not-divide": Message(
@@ -45,35 +45,35 @@ MESSAGES: dict[str, Message] = {
     ),
     "output-shape": Message(
         en="{what} must have shape {wanted}; found {found}",
-        zh="{what} 的形状应为 {wanted}；现在是 {found}",
+        zh="{what} 的形状应为 {wanted}；实际为 {found}",
     ),
     # --- dtypes of q, k, v ---
     "mixed-kinds": Message(
         en="q, k and v must all be NumPy arrays or all torch tensors; found q {q}, k {k}, v {v}",
-        zh="q、k、v 必须都是 NumPy 数组或都是 torch 张量；现在 q {q}，k {k}，v {v}",
+        zh="q、k、v 必须都是 NumPy 数组或都是 torch 张量；实际为 q {q}，k {k}，v {v}",
     ),
     "not-an-array": Message(
         en="{name} must be a NumPy array or a torch tensor; found {found}; try numpy.asarray({name}, dtype=float)",
-        zh="{name} 必须是 NumPy 数组或 torch 张量；现在是 {found}；可用 numpy.asarray({name}, dtype=float)",
+        zh="{name} 必须是 NumPy 数组或 torch 张量；实际为 {found}；可用 numpy.asarray({name}, dtype=float)",
     ),
     "float-wanted": Message(
         en="{name} must hold floating-point numbers (float16, bfloat16, float32 or float64); found {dtype}; "
         "convert it first, for example to float32",
-        zh="{name} 必须是浮点数（float16、bfloat16、float32 或 float64）；现在是 {dtype}；请先转换，例如 float32",
+        zh="{name} 必须是浮点数（float16、bfloat16、float32 或 float64）；实际为 {dtype}；请先转换，例如 float32",
     ),
     "dtypes-differ": Message(
         en="q, k and v need one dtype; found q {q}, k {k}, v {v}; convert them to the same one",
-        zh="q、k、v 的 dtype 必须一致；现在 q {q}，k {k}，v {v}；请转换成同一种",
+        zh="q、k、v 的 dtype 必须一致；实际为 q {q}，k {k}，v {v}；请转换成同一种",
     ),
     "devices-differ": Message(
         en="q, k and v must be on one device; found q {q}, k {k}, v {v}; move them with .to(device)",
-        zh="q、k、v 必须在同一设备上；现在 q {q}，k {k}，v {v}；请用 .to(device) 移到一起",
+        zh="q、k、v 必须在同一设备上；实际为 q {q}，k {k}，v {v}；请用 .to(device) 移到一起",
     ),
     # --- other arguments of attend ---
     "bias-dtype": Message(
         en="bias is added to the scores, so it must be floating-point; found {dtype}; "
         "to mask keys, use mask= (True = visible)",
-        zh="bias 会加到得分上，必须是浮点数；现在是 {dtype}；要屏蔽某些键，请用 mask=（True 表示可见）",
+        zh="bias 会加到得分上，必须是浮点数；实际为 {dtype}；要屏蔽某些键，请用 mask=（True 表示可见）",
     ),
     "bias-shape": Message(
         en="bias {found} does not broadcast to the scores {scores}; give (T, S) or as many axes as the scores",
@@ -88,27 +88,27 @@ MESSAGES: dict[str, Message] = {
     "scale-value": Message(
         en="scale must be a finite number; found {value}; omit it for 1/sqrt(width); "
         "for a learned scale, multiply q by it",
-        zh="scale 必须是有限的数；现在是 {value}；省略时为 1/sqrt(宽度)；可学习的缩放请直接乘到 q 上",
+        zh="scale 必须是有限的数；实际为 {value}；省略时为 1/sqrt(宽度)；可学习的缩放请直接乘到 q 上",
     ),
     "softcap-value": Message(
         en="softcap must be a positive finite number; found {value}; None turns it off",
-        zh="softcap 必须是有限的正数；现在是 {value}；None 表示不使用",
+        zh="softcap 必须是有限的正数；实际为 {value}；None 表示不使用",
     ),
     "dropout-value": Message(
         en="dropout must be at least 0 and below 1; found {value}",
-        zh="dropout 必须不小于 0 且小于 1；现在是 {value}",
+        zh="dropout 必须不小于 0 且小于 1；实际为 {value}",
     ),
     "see-type": Message(
         en="see must be a See, for example see=See(map=256); found {found}",
-        zh="see 必须是 See，例如 see=See(map=256)；现在是 {found}",
+        zh="see 必须是 See，例如 see=See(map=256)；实际为 {found}",
     ),
     "see-count": Message(
         en="See({name}=…) must be a whole number of at least 1, or None for off; found {value!r}",
-        zh="See({name}=…) 必须是不小于 1 的整数，或用 None 关闭；现在是 {value!r}",
+        zh="See({name}=…) 必须是不小于 1 的整数，或用 None 关闭；实际为 {value!r}",
     ),
     "see-switch": Message(
         en="See({name}=…) must be True or False; found {value!r}",
-        zh="See({name}=…) 必须是 True 或 False；现在是 {value!r}",
+        zh="See({name}=…) 必须是 True 或 False；实际为 {value!r}",
     ),
     "see-v-alone": Message(
         en="See(v=True) keeps the values beside q and k; request both: See(qk=True, v=True)",
@@ -154,28 +154,28 @@ MESSAGES: dict[str, Message] = {
     "mask-dtype-float": Message(
         en="a mask is boolean, True = visible; found {dtype} {shape}. If 0 means visible and -inf masked: "
         "Mask.from_additive(m). If 1 means keep: Mask.from_keep(m). Scores to be added go in bias=",
-        zh="mask 是布尔型，True 表示可见；现在是 {dtype} {shape}。若 0 为可见、-inf 为屏蔽：Mask.from_additive(m)；"
+        zh="mask 是布尔型，True 表示可见；实际为 {dtype} {shape}。若 0 为可见、-inf 为屏蔽：Mask.from_additive(m)；"
         "若 1 为保留：Mask.from_keep(m)；要加到得分上的数请用 bias=",
     ),
     "mask-dtype-whole": Message(
         en="a mask is boolean, True = visible; found {dtype} {shape}. If 1 means keep: Mask.from_keep(m). "
         "If 1 means masked: Mask.from_blocked(m). For token ids: Mask.padding(ids, pad=0)",
-        zh="mask 是布尔型，True 表示可见；现在是 {dtype} {shape}。若 1 为保留：Mask.from_keep(m)；"
+        zh="mask 是布尔型，True 表示可见；实际为 {dtype} {shape}。若 1 为保留：Mask.from_keep(m)；"
         "若 1 为屏蔽：Mask.from_blocked(m)；若是词元 id：Mask.padding(ids, pad=0)",
     ),
     "mask-dtype-other": Message(
         en="a mask is boolean, True = visible; found {dtype} {shape}; "
         "converters: Mask.from_keep, Mask.from_blocked, Mask.from_additive",
-        zh="mask 是布尔型，True 表示可见；现在是 {dtype} {shape}；"
+        zh="mask 是布尔型，True 表示可见；实际为 {dtype} {shape}；"
         "可用的转换：Mask.from_keep、Mask.from_blocked、Mask.from_additive",
     ),
     "mask-not-array": Message(
         en="a mask is a Mask or a boolean array; found {found}; for the usual one write mask=Mask.causal()",
-        zh="mask 应为 Mask 或布尔数组；现在是 {found}；常用的写法是 mask=Mask.causal()",
+        zh="mask 应为 Mask 或布尔数组；实际为 {found}；常用的写法是 mask=Mask.causal()",
     ),
     "mask-combined": Message(
         en="a Mask can be combined by {sign} with a Mask or a boolean array; found {found}",
-        zh="Mask 只能与 Mask 或布尔数组用 {sign} 组合；现在是 {found}",
+        zh="Mask 只能与 Mask 或布尔数组用 {sign} 组合；实际为 {found}",
     ),
     "mask-truth": Message(
         en="a Mask is neither true nor false: combine masks with & | ~, not with and, or, not",
@@ -214,27 +214,27 @@ MESSAGES: dict[str, Message] = {
     ),
     "window-side": Message(
         en="Mask.window({side}=…) must be a whole number of at least 0, or None for no limit; found {value!r}",
-        zh="Mask.window({side}=…) 必须是不小于 0 的整数，或用 None 表示不限；现在是 {value!r}",
+        zh="Mask.window({side}=…) 必须是不小于 0 的整数，或用 None 表示不限；实际为 {value!r}",
     ),
     "pad-value": Message(
         en="Mask.padding(ids, pad=…) needs the id of the padding token, a whole number; found {value!r}",
-        zh="Mask.padding(ids, pad=…) 需要填充词元的 id，即一个整数；现在是 {value!r}",
+        zh="Mask.padding(ids, pad=…) 需要填充词元的 id，即一个整数；实际为 {value!r}",
     ),
     "mask-too-few-axes": Message(
         en="{what} needs at least two axes (T, S); found {found}; for one value per key write mask[None, :]",
-        zh="{what} 至少需要两个轴 (T, S)；现在是 {found}；若每个键一个值，请写 mask[None, :]",
+        zh="{what} 至少需要两个轴 (T, S)；实际为 {found}；若每个键一个值，请写 mask[None, :]",
     ),
     "prefix-negative": Message(
         en="Mask.prefix(n) needs n of at least 0; found {value}",
-        zh="Mask.prefix(n) 的 n 不能小于 0；现在是 {value}",
+        zh="Mask.prefix(n) 的 n 不能小于 0；实际为 {value}",
     ),
     "mask-ids-dtype": Message(
         en="Mask.{what} needs whole numbers; found {dtype}",
-        zh="Mask.{what} 需要整数；现在是 {dtype}",
+        zh="Mask.{what} 需要整数；实际为 {dtype}",
     ),
     "mask-ids-shape": Message(
         en="{what} needs an array with at least one axis; found a single number",
-        zh="{what} 需要至少一个轴的数组；现在只是一个数",
+        zh="{what} 需要至少一个轴的数组；实际只是一个数",
     ),
     "mask-not-zero-one": Message(
         en="Mask.{what} takes 0 and 1 only; found {value}; a mask of 0 and -inf goes to Mask.from_additive, "
@@ -244,17 +244,17 @@ MESSAGES: dict[str, Message] = {
     ),
     "mask-one-row": Message(
         en="Mask.{what}(…, keys=True) takes (B, S) or (S,); found {found}",
-        zh="Mask.{what}(…, keys=True) 只接受 (B, S) 或 (S,)；现在是 {found}",
+        zh="Mask.{what}(…, keys=True) 只接受 (B, S) 或 (S,)；实际为 {found}",
     ),
     "from-blocked-3d": Message(
         en="nn.MultiheadAttention's 3-D attn_mask is (B·heads, T, S); found {found}; "
         "reshape it to (B, heads, T, S) first",
-        zh="nn.MultiheadAttention 的三维 attn_mask 是 (B·头数, T, S)；现在是 {found}；请先 reshape 成 (B, 头数, T, S)",
+        zh="nn.MultiheadAttention 的三维 attn_mask 是 (B·头数, T, S)；实际为 {found}；请先 reshape 成 (B, 头数, T, S)",
     ),
     "from-additive-dtype": Message(
         en="Mask.from_additive takes a floating-point mask of 0 and -inf; found {dtype}; "
         "for 1 = keep use Mask.from_keep, for 1 = masked Mask.from_blocked",
-        zh="Mask.from_additive 需要由 0 与 -inf 组成的浮点 mask；现在是 {dtype}；"
+        zh="Mask.from_additive 需要由 0 与 -inf 组成的浮点 mask；实际为 {dtype}；"
         "1 为保留请用 Mask.from_keep，1 为屏蔽请用 Mask.from_blocked",
     ),
     "from-additive-values": Message(

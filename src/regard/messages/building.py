@@ -39,7 +39,7 @@ MESSAGES: dict[str, Message] = {
         en="the seed of a poem; default 0, as in regard generate", zh="作诗的随机种子；默认 0，与 regard generate 相同"
     ),
     "build-model": Message(
-        en="--model must be one of {known}; found {found!r}", zh="--model 只能是 {known} 之一；现在是 {found!r}"
+        en="--model must be one of {known}; found {found!r}", zh="--model 只能是 {known} 之一；实际为 {found!r}"
     ),
     "build-seed-translator": Message(
         en="--seed is for poems; a translation is not sampled: regard learn build poem --seed {seed}",
@@ -54,7 +54,7 @@ MESSAGES: dict[str, Message] = {
         zh="{exercise} 不是自带模型的部件；部件有 {known}",
     ),
     "build-which-part": Message(
-        en="which part is {file}? Its name and its functions do not tell; write --with ID={file}, "
+        en="which part is {file}? It cannot be inferred from its name and functions; write --with ID={file}, "
         "with ID one of {known}",
         zh="{file} 是哪个部件？从文件名和函数名看不出来；请写 --with 练习={file}，练习是 {known} 之一",
     ),

@@ -6,11 +6,11 @@ MESSAGES: dict[str, Message] = {
     # --- arguments of watch ---
     "watch-model": Message(
         en="watch needs a PyTorch model, a torch.nn.Module; found {found}",
-        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
+        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}",
     ),
     "watch-inner": Message(
         en="watch needs a PyTorch model, a torch.nn.Module; found {found}: pass its `.model`",
-        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}：请传入它的 `.model`",
+        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}：请传入它的 `.model`",
     ),
     "watch-meta": Message(
         en="{name} is on the meta device, which has shapes but no data; load the weights first, for example with "
@@ -20,7 +20,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "watch-see": Message(
         en="see must be a See, such as See(map=64, entropy=True); found {found}",
-        zh="see 应为 See，例如 See(map=64, entropy=True)；现在是 {found}",
+        zh="see 应为 See，例如 See(map=64, entropy=True)；实际为 {found}",
     ),
     "watch-differentiable": Message(
         en="watch works below autograd, so its records carry no gradients; leave out See(differentiable=True), or "
@@ -30,7 +30,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "watch-layers": Message(
         en='layers must be module names, such as ["h.0.attn", "h.1.*"], or layer numbers; found {found}',
-        zh='layers 应为模块名（例如 ["h.0.attn", "h.1.*"]）或层号；现在是 {found}',
+        zh='layers 应为模块名（例如 ["h.0.attn", "h.1.*"]）或层号；实际为 {found}',
     ),
     "watch-layer-unknown": Message(
         en="no module of this model is called {asked!r}, and no name ends with it; did you mean {nearest!r}?",
@@ -74,11 +74,11 @@ MESSAGES: dict[str, Message] = {
     # --- monitor ---
     "monitor-threshold": Message(
         en="{name} must be a number; found {value!r}",
-        zh="{name} 应为数字；现在是 {value!r}",
+        zh="{name} 应为数字；实际为 {value!r}",
     ),
     "monitor-log": Message(
         en="log must be a function of (metrics, step), or an object with add_scalar or log; found {found}",
-        zh="log 应为接收 (metrics, step) 的函数，或带有 add_scalar 或 log 方法的对象；现在是 {found}",
+        zh="log 应为接收 (metrics, step) 的函数，或带有 add_scalar 或 log 方法的对象；实际为 {found}",
     ),
     "monitor-graph": Message(
         en="regard.monitor measures outside of compiled graphs; with fullgraph=True, compile first and pass the "
@@ -121,7 +121,7 @@ MESSAGES: dict[str, Message] = {
     "watch-tokenizer": Message(
         en="tokenizer must be Hugging Face's, regard's, or a function from a list of ids to a list of strings; "
         "found {found}",
-        zh="tokenizer 应为 Hugging Face 或 regard 的分词器，或把 id 列表转换成字符串列表的函数；现在是 {found}",
+        zh="tokenizer 应为 Hugging Face 或 regard 的分词器，或把 id 列表转换成字符串列表的函数；实际为 {found}",
     ),
     "watch-tokens": Message(
         en="the tokenizer returned {found} for {wanted} ids; it must return one string for each",
@@ -142,7 +142,7 @@ MESSAGES: dict[str, Message] = {
     # --- budget ---
     "watch-budget": Message(
         en='budget must be a number of bytes, or a string such as "2 GB"; found {value!r}',
-        zh='budget 应为字节数，或 "2 GB" 这样的字符串；现在是 {value!r}',
+        zh='budget 应为字节数，或 "2 GB" 这样的字符串；实际为 {value!r}',
     ),
     "watch-budget-small": Message(
         en="a budget of {budget} is too small for {name}: even without a map it needs about {need}; use a larger "
@@ -290,7 +290,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "gather-arguments": Message(
         en="every process must call gather with the same split and map; found {found}",
-        zh="所有进程调用 gather 时，split 和 map 必须相同；现在是 {found}",
+        zh="所有进程调用 gather 时，split 和 map 必须相同；实际为 {found}",
     ),
     "gather-names": Message(
         en="process {rank} recorded {count} calls and process 0 {wanted}; the first difference is {name} against "
@@ -326,7 +326,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "gather-positions-unused": Message(
         en='positions is only for split="queries"; the split is {split}',
-        zh='positions 只用于 split="queries"；现在的 split 是 {split}',
+        zh='positions 只用于 split="queries"；实际的 split 为 {split}',
     ),
     "gather-ring": Message(
         en="{name} was called {count} times in process {rank} of {world}, which is no ring: there it attends once to "
@@ -341,7 +341,7 @@ MESSAGES: dict[str, Message] = {
         "请用 positions= 给出该进程的查询位置",
     ),
     "gather-lse": Message(
-        en="{name} has no LSE, which tells how much each part of the keys weighs; watch with See(lse=True)",
+        en="{name} has no LSE, so the share of each part of the keys is unknown; watch with See(lse=True)",
         zh="{name} 没有 LSE，无法得知各部分键所占的比重；观察时请使用 See(lse=True)",
     ),
     "gather-rest": Message(
@@ -356,7 +356,7 @@ MESSAGES: dict[str, Message] = {
         "See(qk=True)，或不要请求这些统计量",
     ),
     "gather-failed": Message(
-        en="process {rank} could not send its part of the trace; its own error tells why",
+        en="process {rank} could not send its part of the trace; see the error of that process",
         zh="进程 {rank} 未能发送它的那部分 Trace；原因见该进程自己的错误信息",
     ),
     "gather-lost": Message(

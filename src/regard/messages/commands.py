@@ -175,7 +175,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "cli-number-from-zero": Message(
         en="{option} must be a finite number of at least 0; found {found!r}",
-        zh="{option} 必须是不小于 0 的有限数；现在是 {found!r}",
+        zh="{option} 必须是不小于 0 的有限数；实际为 {found!r}",
     ),
     "cli-stdin-twice": Message(
         en="stdin can be read only once, but {options} all request it",
@@ -183,7 +183,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "cli-matrices-together": Message(
         en="give all of --q, --k and --v, or none to use those of the tutorial; found {found}, missing {missing}",
-        zh="--q、--k、--v 必须同时给出，或都不给（使用教程的数字）；现在有 {found}，缺 {missing}",
+        zh="--q、--k、--v 必须同时给出，或都不给（使用教程的数字）；实际有 {found}，缺 {missing}",
     ),
     "cli-matrix-large": Message(
         en="{option}, row {row}: {found} is larger than 1.8e308, the largest float64",
@@ -203,11 +203,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "cli-matrix-not-mask": Message(
         en="{option}, row {row}: a mask holds 1 (visible) and 0 (masked); found {found}",
-        zh="{option} 第 {row} 行：掩码只能包含 1（可见）和 0（被屏蔽）；现在是 {found}",
+        zh="{option} 第 {row} 行：掩码只能包含 1（可见）和 0（被屏蔽）；实际为 {found}",
     ),
     "cli-lang-unknown": Message(
         en="--lang must be one of {languages}; found {asked!r}",
-        zh="--lang 必须是 {languages} 之一；现在是 {asked!r}",
+        zh="--lang 必须是 {languages} 之一；实际为 {asked!r}",
     ),
     "cli-option-unknown": Message(
         en="there is no option {option} (see {command} --help; text that begins with - goes after --)",

@@ -214,7 +214,7 @@ MESSAGES: dict[str, Message] = {
         zh="--name 用于生成页面；--verify {path} 使用页面里的姓名",
     ),
     "certificate-name": Message(
-        en="a name has at most {most} characters; found {found}", zh="姓名最多 {most} 个字符；现在是 {found} 个"
+        en="a name has at most {most} characters; found {found}", zh="姓名最多 {most} 个字符；实际为 {found} 个"
     ),
     "certificate-nothing": Message(
         en="no exercise is passed yet, so there is nothing to certify; begin with regard learn start softmax",
@@ -223,7 +223,7 @@ MESSAGES: dict[str, Message] = {
     "certificate-written": Message(
         en="Wrote {path}: {passed} exercises. Open it in a browser; print it from there. To run every answer again: "
         "regard learn certificate --verify {quoted}",
-        zh="已写入 {path}：{passed} 道练习。用浏览器打开，也可以从那里打印。重新运行每份答案："
+        zh="已写入 {path}：{passed} 道练习。用浏览器打开，也可以在浏览器中打印。重新运行每份答案："
         "regard learn certificate --verify {quoted}",
     ),
     "certificate-without-answers": Message(
@@ -278,7 +278,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "certificate-days": Message(
         en="programs written, bugs found and sheets calculated by hand, from {first} to {last}.",
-        zh="编写程序、找出错误、手算答题，从 {first}到 {last}。",
+        zh="编写程序、找出错误、手算答题，从 {first} 到 {last}。",
     ),
     "certificate-one-day": Message(
         en="programs written, bugs found and sheets calculated by hand, on {last}.",

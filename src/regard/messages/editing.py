@@ -6,7 +6,7 @@ MESSAGES: dict[str, Message] = {
     # --- arguments of edit ---
     "edit-model": Message(
         en="{function} needs a PyTorch model, a torch.nn.Module; found {found}",
-        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
+        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}",
     ),
     "edit-mapping": Message(
         en='{how} needs names of a Trace or layer numbers as keys, such as {how}={{"h.5.attn": {example}}} or {how}'
@@ -24,7 +24,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "edit-number": Message(
         en="after # comes the number of one call, such as 'h.5.attn#1'; found {asked!r}",
-        zh="# 后面应为某一次调用的序号，例如 'h.5.attn#1'；现在是 {asked!r}",
+        zh="# 后面应为某一次调用的序号，例如 'h.5.attn#1'；实际为 {asked!r}",
     ),
     "edit-name-ambiguous": Message(
         en="{asked!r} is the end of {count} names, the first of them {first!r}; use a longer name, or {pattern!r} "
@@ -33,13 +33,13 @@ MESSAGES: dict[str, Message] = {
     ),
     "edit-heads": Message(
         en="{asked!r}: heads are whole numbers from 0, such as [3] or [0, 3]; found {found!r}",
-        zh="{asked!r}：头用从 0 起的整数表示，例如 [3] 或 [0, 3]；现在是 {found!r}",
+        zh="{asked!r}：头用从 0 起的整数表示，例如 [3] 或 [0, 3]；实际为 {found!r}",
     ),
     "edit-edges": Message(
         en="{asked!r}: cut needs a list of (query, key) for all heads or (head, query, key) for one, or a Mask of "
         "the edges that stay visible; found {found!r}",
         zh="{asked!r}：cut 应为 (query, key)（所有头）或 (head, query, key)（一个头）的列表，或者表示剩余可见边的 "
-        "Mask；现在是 {found!r}",
+        "Mask；实际为 {found!r}",
     ),
     # --- edits that cannot be applied ---
     "edit-head-range": Message(
@@ -69,7 +69,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "edit-mean-shape": Message(
         en="{asked!r}: a mean is an array H Ev, one output for each head; found {found}",
-        zh="{asked!r}：平均值应为 H Ev 的数组，每个头一个输出；现在是 {found}",
+        zh="{asked!r}：平均值应为 H Ev 的数组，每个头一个输出；实际为 {found}",
     ),
     "edit-mean-size": Message(
         en="{asked!r}: the mean has H Ev = {found}, but the outputs of this attention have {wanted}",
@@ -78,7 +78,7 @@ MESSAGES: dict[str, Message] = {
     "edit-resample": Message(
         en="{asked!r}: resample needs a Record of another run, or a Record and heads, such as (trace[5], [3]); found "
         "{found}",
-        zh="{asked!r}：resample 应为另一次运行的 Record，或 Record 加上头，例如 (trace[5], [3])；现在是 {found}",
+        zh="{asked!r}：resample 应为另一次运行的 Record，或 Record 加上头，例如 (trace[5], [3])；实际为 {found}",
     ),
     "edit-resample-shape": Message(
         en="{asked!r} computes outputs of B H T Ev = {wanted}, and those to put in their place have {found}; record a "
@@ -144,11 +144,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "effect-edits": Message(
         en="pass edits as keywords, as for edit: effect(model, inputs, {first}=…); found one dict of them",
-        zh="编辑要像 edit 那样写成关键字参数：effect(model, inputs, {first}=…)；现在是放在一个字典里",
+        zh="编辑要像 edit 那样写成关键字参数：effect(model, inputs, {first}=…)；实际是放在一个字典里",
     ),
     "effect-path": Message(
         en='path is a pair of heads, such as (("h.0.attn", 3), ("h.5.attn", 1)); found {found}',
-        zh='path 是一对头，例如 (("h.0.attn", 3), ("h.5.attn", 1))；现在是 {found}',
+        zh='path 是一对头，例如 (("h.0.attn", 3), ("h.5.attn", 1))；实际为 {found}',
     ),
     "effect-path-layer": Message(
         en="layer {asked} computed no attention that was recorded; recorded were {names}",
@@ -186,7 +186,7 @@ MESSAGES: dict[str, Message] = {
         en="position must be a whole number from 0 to {last}, or below 0 to count from the end, or a list of {B} of "
         "them, one per sample; found {found!r}",
         zh="position 应为 0 到 {last} 之间的整数（负数从末尾数起），或 {B} 个这样的数的列表（每个样本一个）；"
-        "现在是 {found!r}",
+        "实际为 {found!r}",
     ),
     "effect-unmasked": Message(
         en="sample {sample} has no masked token (id {mask}), and others have; mask one, or give position=",
@@ -199,17 +199,17 @@ MESSAGES: dict[str, Message] = {
     "effect-inputs": Message(
         en="inputs is what the model is called with: a tensor of ids, a dict of arguments or a tuple of them; "
         "found {found}",
-        zh="inputs 应为调用模型时的输入：id 张量、参数字典或参数元组；现在是 {found}",
+        zh="inputs 应为调用模型时的输入：id 张量、参数字典或参数元组；实际为 {found}",
     ),
     "effect-logits": Message(
         en="effect needs a model that returns logits, (B, T, W) or (B, W), such as Hugging Face's …ForCausalLM; "
         "found {found}",
         zh="effect 需要会返回 logits 的模型，形状为 (B, T, W) 或 (B, W)，例如 Hugging Face 的 …ForCausalLM；"
-        "现在是 {found}",
+        "实际为 {found}",
     ),
     "effect-token": Message(
         en="{option} must be an id from 0 to {last}, or a list of {B} of them, one per sample; found {found!r}",
-        zh="{option} 应为 0 到 {last} 之间的 id，或 {B} 个 id 的列表（每个样本一个）；现在是 {found!r}",
+        zh="{option} 应为 0 到 {last} 之间的 id，或 {B} 个 id 的列表（每个样本一个）；实际为 {found!r}",
     ),
     "effect-title-next": Message(
         en="next token: moved by {kl:.4g} nats (KL of before to after)",
@@ -254,7 +254,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "attribution-logits": Message(
         en="logit_attribution needs logits for every position, (B, T, W), as of a language model; found {shape}",
-        zh="logit_attribution 需要每个位置的 logits，形状为 (B, T, W)，即语言模型的输出；现在是 {shape}",
+        zh="logit_attribution 需要每个位置的 logits，形状为 (B, T, W)，即语言模型的输出；实际为 {shape}",
     ),
     "attribution-output": Message(
         en="the logits of this model are not a linear function of its final norm (no output layer was found whose "
@@ -300,12 +300,12 @@ MESSAGES: dict[str, Message] = {
     # --- relevance ---
     "relevance-loss": Message(
         en="relevance needs the loss as a tensor, such as logits[0, -1, token]; found {found}",
-        zh="relevance 需要一个张量作为损失，例如 logits[0, -1, token]；现在是 {found}",
+        zh="relevance 需要一个张量作为损失，例如 logits[0, -1, token]；实际为 {found}",
     ),
     "relevance-scalar": Message(
         en="relevance needs one number that carries gradients, such as logits[0, -1, token]; found shape {shape}, "
         "requires_grad={requires_grad}; run the model without torch.no_grad(), after model.requires_grad_()",
-        zh="relevance 需要一个带梯度的数，例如 logits[0, -1, token]；现在形状是 {shape}，"
+        zh="relevance 需要一个带梯度的数，例如 logits[0, -1, token]；实际形状为 {shape}，"
         "requires_grad={requires_grad}；请先调用 model.requires_grad_()，并且不要在 torch.no_grad() 中运行模型",
     ),
     "relevance-not-kept": Message(

@@ -119,13 +119,13 @@ MESSAGES: dict[str, Message] = {
     "explorer-map-label": Message(
         en="Attention map. Rows look at columns. Arrow keys move from cell to cell, Enter pins one, plus and minus "
         "zoom.",
-        zh="注意力热力图。行：谁在看；列：被看的。方向键逐格移动，回车固定一格，加减号缩放。",
+        zh="注意力热力图。行：查询；列：键（被关注的词元）。方向键逐格移动，回车固定一格，加减号缩放。",
     ),
     "explorer-rows-write": Message(en="Rows: token read → token written", zh="行：读入的词元 → 写出的词元"),
     "explorer-rows-read": Message(
         en="Rows: the token just read, from which the next is written", zh="行：刚读入的词元，据此写出下一个"
     ),
-    "explorer-rows-look": Message(en="Rows look at columns", zh="行：谁在看；列：被看的"),
+    "explorer-rows-look": Message(en="Rows look at columns", zh="行：查询；列：键（被关注的词元）"),
     "explorer-cell-exact": Message(en="each cell is one weight", zh="每格是一个权重"),
     "explorer-cell-pooled": Message(
         en="each cell covers {high} queries × {wide} keys: their mean sum",
@@ -239,7 +239,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-failure-not-stored": Message(
         en="This file does not hold {name}. In a notebook, trace.widget() computes it when asked.",
-        zh="此文件没有保存 {name}。在笔记本中用 trace.widget() 打开，即可当场计算。",
+        zh="此文件没有保存 {name}。在笔记本中用 trace.widget() 打开，即可即时计算。",
     ),
     "explorer-help-title": Message(en="Keys", zh="按键"),
     "explorer-help-pointer": Message(

@@ -154,7 +154,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-more": Message(en="more in {name}", zh="{name} 更多"),
     "explorer-compare-only": Message(en="only in {name}", zh="只有 {name} 有"),
     "explorer-compare-map": Message(
-        en="Rows look at columns; arrow keys move from cell to cell.", zh="行：谁在看；列：被看的。用方向键逐格移动。"
+        en="Rows look at columns; arrow keys move from cell to cell.",
+        zh="行：查询；列：键（被关注的词元）。用方向键逐格移动。",
     ),
     "explorer-compare-cell": Message(
         en="{query} → {key}: {one} in {left}, {two} in {right}, difference {by}",

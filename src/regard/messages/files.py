@@ -162,7 +162,7 @@ MESSAGES: dict[str, Message] = {
         zh="{path}：regard 不支持 {name} = {value} 的模型",
     ),
     "gguf-architecture": Message(
-        en="{path}: regard computes no GGUF models of architecture {found!r}; it knows {names}",
+        en="{path}: regard computes no GGUF models of architecture {found!r}; supported: {names}",
         zh="{path}：regard 不支持架构为 {found!r} 的 GGUF 模型；支持的有：{names}",
     ),
     "gguf-split": Message(
@@ -174,7 +174,7 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 里有 {count} 个 GGUF 文件（{names}）：请给出其中一个的路径",
     ),
     "gguf-tokenizer": Message(
-        en="{path}: regard does not know the tokenizer {found!r} of this GGUF file; it knows {names}. "
+        en="{path}: regard does not support the tokenizer {found!r} of this GGUF file; supported: {names}. "
         "Put the model's tokenizer.json beside it",
         zh="{path}：regard 不支持这个 GGUF 文件的分词器 {found!r}；支持的有：{names}。"
         "请把该模型的 tokenizer.json 放在同一文件夹里",
@@ -298,7 +298,7 @@ MESSAGES: dict[str, Message] = {
     ),
     # --- a folder in Hugging Face's layout ---
     "family-unknown": Message(
-        en="{path}: regard computes no models of type {found!r}; it knows {names}. With the transformers package "
+        en="{path}: regard computes no models of type {found!r}; supported: {names}. With the transformers package "
         "installed (pip install 'transformers>=5'), regard.load opens any model",
         zh="{path}：regard 自己不计算 {found!r} 类型的模型，支持的有：{names}。安装 transformers 之后"
         "（pip install 'transformers>=5'），regard.load 可以打开任何模型",
@@ -370,7 +370,7 @@ MESSAGES: dict[str, Message] = {
     # --- a configuration as JSON ---
     "tree-type": Message(
         en="{place} must be one of: {wanted}; found {found}",
-        zh="{place} 的类型应为以下之一：{wanted}；现在是 {found}",
+        zh="{place} 的类型应为以下之一：{wanted}；实际为 {found}",
     ),
     "tree-large": Message(
         en="{place} is larger than {most}, the largest value that regard accepts",

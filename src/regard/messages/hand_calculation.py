@@ -48,7 +48,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "hand-keys": Message(
         en="Each row is one key: what that position is found by.",
-        zh="每一行是一个键：这个位置凭什么被匹配。",
+        zh="每一行是一个键：这个位置用来与查询匹配的向量。",
     ),
     "hand-values": Message(
         en="Each row is one value: what that position contributes when it is attended to.",
@@ -97,20 +97,20 @@ MESSAGES: dict[str, Message] = {
     ),
     # --- edge cases ---
     "hand-sees": Message(
-        en="q{row} may look at {seen}; hidden from it: {hidden}",
-        zh="q{row} 可以看 {seen}；看不到 {hidden}",
+        en="q{row} attends to {seen}; masked: {hidden}",
+        zh="q{row} 可见的键：{seen}；被屏蔽的键：{hidden}",
     ),
     "hand-sees-all": Message(
-        en="q{row} may look at every key",
-        zh="q{row} 可以看所有的键",
+        en="every key is visible to q{row}",
+        zh="q{row} 可见所有的键",
     ),
     "hand-blind": Message(
-        en="q{row} may look nowhere: all its scores are -inf",
-        zh="q{row} 哪里都不能看：它的得分全是 -inf",
+        en="no key is visible to q{row}: all its scores are -inf",
+        zh="q{row} 没有可见的键：它的得分全是 -inf",
     ),
     "hand-not-finite": Message(
-        en="q{row} meets nan or inf, in itself or in a key it may look at: its whole row is nan",
-        zh="q{row} 遇到了 nan 或 inf（在自己身上，或在它能看的键里）：整行都是 nan",
+        en="q{row}, or a key visible to it, contains nan or inf: its whole row is nan",
+        zh="q{row} 或它可见的键含有 nan 或 inf：整行都是 nan",
     ),
     "hand-row": Message(en="q{row}: {sum}", zh="q{row}：{sum}"),
     "hand-highest": Message(
@@ -136,8 +136,8 @@ MESSAGES: dict[str, Message] = {
         zh="q{row} 与 k{column} 的得分是 {score}，比最大的低太多，权重比任何 float64 都小，只能存成 0。",
     ),
     "hand-output-zero": Message(
-        en="q{row}: this query may look nowhere: its output is zero",
-        zh="q{row}：这个查询哪里都不能看：输出为零",
+        en="q{row}: no key is visible to this query: its output is zero",
+        zh="q{row}：这个查询没有可见的键：输出为零",
     ),
     "hand-output-nothing": Message(
         en="q{row}: every score is -inf, so there is nothing to mix: its output is zero",
@@ -149,8 +149,8 @@ MESSAGES: dict[str, Message] = {
         zh="每个查询、键、值各占一行",
     ),
     "script-mask": Message(
-        en="1: this query may look at this key; 0: it may not",
-        zh="1：这个查询可以看这个键；0：不可以",
+        en="1: the key is visible to the query; 0: masked",
+        zh="1：键对查询可见；0：被屏蔽",
     ),
     "script-quiet": Message(
         en="some of these numbers overflow or are nan; NumPy need not warn",
@@ -161,8 +161,8 @@ MESSAGES: dict[str, Message] = {
         zh="每个查询与每个键比较，再缩放",
     ),
     "script-not-finite": Message(
-        en="a query that meets nan or inf gets a row of nan",
-        zh="遇到 nan 或 inf 的查询，整行都是 nan",
+        en="if a query or a key visible to it contains nan or inf, its row is nan",
+        zh="若查询或它可见的键含有 nan 或 inf，整行都是 nan",
     ),
     "script-softmax": Message(
         en="softmax: subtract the row maximum, take exponentials, divide by the row sum",
@@ -187,12 +187,12 @@ MESSAGES: dict[str, Message] = {
     "explain-axes": Message(
         en="explain shows one head at a time, so q, k and v need two axes (positions, width); "
         "found q {q}, k {k}, v {v}; pick one head: q[{pick}], k[{pick}], v[{pick}]",
-        zh="explain 一次只讲一个头，q、k、v 应为两个轴（位置，宽度）；现在 q {q}，k {k}，v {v}；"
+        zh="explain 一次只讲一个头，q、k、v 应为两个轴（位置，宽度）；实际为 q {q}，k {k}，v {v}；"
         "请选一个头：q[{pick}]、k[{pick}]、v[{pick}]",
     ),
     "explain-too-few-axes": Message(
         en="q, k and v need two axes (positions, width); found q {q}, k {k}, v {v}; one row is written [[1, 0]]",
-        zh="q、k、v 应为两个轴（位置，宽度）；现在 q {q}，k {k}，v {v}；只有一行时写成 [[1, 0]]",
+        zh="q、k、v 应为两个轴（位置，宽度）；实际为 q {q}，k {k}，v {v}；只有一行时写成 [[1, 0]]",
     ),
     "explain-ragged": Message(
         en="the rows of {name} have different lengths; give every row the same number of elements",
@@ -200,7 +200,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "explain-numbers": Message(
         en="{name} must hold real numbers; found {dtype}",
-        zh="{name} 必须是实数；现在是 {dtype}",
+        zh="{name} 必须是实数；实际为 {dtype}",
     ),
     "explain-too-large": Message(
         en="explaining {T} × {S} scores needs {need}, and {free} are free; "

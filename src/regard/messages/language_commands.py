@@ -150,7 +150,7 @@ MESSAGES: dict[str, Message] = {
     "see-or": Message(en=" or ", zh=" 或 "),
     "see-choice": Message(
         en="{option} must be a number counted from 0, or {words}; found {found!r}",
-        zh="{option} 必须是从 0 开始的编号，或 {words}；现在是 {found!r}",
+        zh="{option} 必须是从 0 开始的编号，或 {words}；实际为 {found!r}",
     ),
     "see-number": Message(
         en="there is no {option} {found}: numbers go from 0 to {last}",
@@ -163,7 +163,7 @@ MESSAGES: dict[str, Message] = {
     "see-json-too-large": Message(
         en="--json writes every weight, at most {most} of them; found {found}; choose with --layer and --head, "
         "or use --save, which takes any number",
-        zh="--json 会写出每一个权重，最多 {most} 个；现在有 {found} 个；"
+        zh="--json 会写出每一个权重，最多 {most} 个；实际有 {found} 个；"
         "请用 --layer 和 --head 选择一部分，或使用不限数量的 --save",
     ),
     # --- regard see --model handmade ---
@@ -199,7 +199,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "head-all-so-far": Message(
         en="all so far (looks evenly at itself and everything before)",
-        zh="此前的全部（均匀地看自己和前面的每个词）",
+        zh="此前的全部（注意力均匀分布在自己和前面的每个词上）",
     ),
     "see-more": Message(
         en="more: --head 1 shows one head in full, --head all each of them; --json for numbers",
@@ -211,7 +211,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "cli-json-too-large": Message(
         en="--json writes every weight, of at most {most} words; found {found}; --save takes any number",
-        zh="--json 会写出每一个权重，最多 {most} 个词；现在有 {found} 个；--save 不限长度",
+        zh="--json 会写出每一个权重，最多 {most} 个词；实际有 {found} 个；--save 不限长度",
     ),
     "cli-head-unknown": Message(
         en="there is no head {asked!r}; there are: {heads}, or all",
@@ -259,7 +259,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "translate-beams": Message(
         en="--beams must be at most {most}; found {found}; larger values are slower and not better",
-        zh="--beams 不能超过 {most}；现在是 {found}；更大的值更慢，翻译质量并不提高",
+        zh="--beams 不能超过 {most}；实际为 {found}；更大的值更慢，翻译质量并不提高",
     ),
     "translate-line": Message(en="line {number}: {reason}", zh="第 {number} 行：{reason}"),
     "translate-lines": Message(

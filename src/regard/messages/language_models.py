@@ -37,14 +37,14 @@ MESSAGES: dict[str, Message] = {
         zh="{name} 没有编码器，不能计算句向量；embed 需要 BERT 这样的编码器",
     ),
     "embed-module": Message(
-        en="{path} asks for {found}, which regard does not compute; it knows the mean, the first and the largest of "
+        en="{path} asks for {found}, which regard does not compute; supported: the mean, the first and the largest of "
         "the tokens' vectors, and normalisation",
         zh="{path} 要求 {found}，regard 不支持；支持的有：词元向量的平均、第一个、最大值，以及归一化",
     ),
     "tokenizer-absent": Message(
         en="this model's folder has no tokenizer, so a text is a list of ids from 0 to {last}, such as 15 3 27; "
         "found {found!r}",
-        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的编号，例如 15 3 27；现在是 {found!r}",
+        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的编号，例如 15 3 27；实际为 {found!r}",
     ),
     # --- chat ---
     "chat-which": Message(
@@ -79,11 +79,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "pull-name": Message(
         en="the name of a model on the hub is like organisation/name; found {found!r}",
-        zh="模型在 hub 上的名字形如 组织/名称；现在是 {found!r}",
+        zh="模型在 hub 上的名字形如 组织/名称；实际为 {found!r}",
     ),
     "pull-revision": Message(
         en="a revision is a branch, a tag or a commit; found {found!r}",
-        zh="revision 应为分支、标签或提交；现在是 {found!r}",
+        zh="revision 应为分支、标签或提交；实际为 {found!r}",
     ),
     "pull-gated": Message(
         en="{name} is for people who accept its licence: accept it on its page, then log in (hf auth login)",
@@ -114,11 +114,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "chat-messages": Message(
         en="messages must be a list of objects, each with a role, such as user, and a content; found {found}",
-        zh="messages 应为列表，其中每一项有 role（如 user）和 content；现在是 {found}",
+        zh="messages 应为列表，其中每一项有 role（如 user）和 content；实际为 {found}",
     ),
     "chat-message": Message(
         en="{place} must have a role and a content, both texts; found {found}",
-        zh="{place} 必须有 role 和 content，两者都是文本；现在是 {found}",
+        zh="{place} 必须有 role 和 content，两者都是文本；实际为 {found}",
     ),
     "chat-long": Message(
         en="the conversation is too long: {found:,}; at most {most:,}",
@@ -147,7 +147,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "stop-kind": Message(
         en="stop must be a text, or several texts, none of them empty; found {found}",
-        zh="stop 应为一段或几段非空的文本；现在是 {found}",
+        zh="stop 应为一段或几段非空的文本；实际为 {found}",
     ),
     "beams-and": Message(
         en="beam search takes the best text of several and has no {name}: leave out beams or {name}",
@@ -186,7 +186,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "settings-value": Message(
         en="{path}: {place} must be {wanted}; found {found}",
-        zh="{path}：{place} 应为 {wanted}；现在是 {found}",
+        zh="{path}：{place} 应为 {wanted}；实际为 {found}",
     ),
     "quantise-not-finite": Message(
         en="{name} holds NaN, infinities or numbers beyond 4e40, for which there is no scale: save it without int8",
@@ -195,7 +195,7 @@ MESSAGES: dict[str, Message] = {
     # --- translating ---
     "text-kind": Message(
         en="give a text, a str; found {found}",
-        zh="请给出一段文本（str）；现在是 {found}",
+        zh="请给出一段文本（str）；实际为 {found}",
     ),
     "translate-task": Message(
         en="the model {name!r} does not translate but continues a text: use generate, or the model translator",
@@ -294,7 +294,7 @@ MESSAGES: dict[str, Message] = {
     "prompt-kind": Message(
         en="{where} must be token ids, integers in a list or an array: [1, 2] or [[1, 2], [3]]; found {found}; "
         "encode text with the tokenizer first",
-        zh="{where} 必须是词元 id，即列表或数组里的整数：[1, 2] 或 [[1, 2], [3]]；现在是 {found}；文本请先经过分词器",
+        zh="{where} 必须是词元 id，即列表或数组里的整数：[1, 2] 或 [[1, 2], [3]]；实际为 {found}；文本请先经过分词器",
     ),
     "prompt-id": Message(
         en="{where}={value} is not in the vocabulary of {W}: ids go from 0 to {last}; "
@@ -317,12 +317,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "max-new-count": Message(
         en="max_new must be a number, or a list with one for each prompt: found {found} numbers and {wanted} prompts",
-        zh="max_new 必须是一个数，或者是一个列表，每个提示词对应一个数：现在有 {found} 个数，{wanted} 个提示词",
+        zh="max_new 必须是一个数，或者是一个列表，每个提示词对应一个数：实际有 {found} 个数，{wanted} 个提示词",
     ),
     "sources-count": Message(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
         "give as many sources as prompts",
-        zh="每个提示词要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示词；两者数量应相同",
+        zh="每个提示词要对应一个源文本：实际有 {found} 个源文本、{wanted} 个提示词；两者数量应相同",
     ),
     "sources-missing": Message(
         en="this model has an encoder and a decoder: give sources, the ids that the encoder reads, one text for each "
@@ -336,11 +336,11 @@ MESSAGES: dict[str, Message] = {
     "model-begins": Message(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
         "found {found}",
-        zh="模型必须有 `begin` 方法，如 regard.models.Transformer 与 regard.reference.Transformer；现在是 {found}",
+        zh="模型必须有 `begin` 方法，如 regard.models.Transformer 与 regard.reference.Transformer；实际为 {found}",
     ),
     "session-one": Message(
         en="a Session remembers one text: give one prompt; found {found}",
-        zh="Session 只保存一段文本：请只给一个提示词；现在有 {found} 个",
+        zh="Session 只保存一段文本：请只给一个提示词；实际有 {found} 个",
     ),
     "session-begun": Message(
         en="a Session has begun already, so {names} cannot be given here: give such options in Session(model.begin(…))",
@@ -359,7 +359,7 @@ MESSAGES: dict[str, Message] = {
     # --- sampling ---
     "pick-kind": Message(
         en="pick must be GREEDY or a Sampling, such as Sampling(top_p=0.9); found {found}",
-        zh="pick 必须是 GREEDY 或一个 Sampling，例如 Sampling(top_p=0.9)；现在是 {found}",
+        zh="pick 必须是 GREEDY 或一个 Sampling，例如 Sampling(top_p=0.9)；实际为 {found}",
     ),
     "sampling-option": Message(
         en="{name} is about sampling, which generate and stream take as one value: pick=Sampling({name}={value!r})",
@@ -368,21 +368,21 @@ MESSAGES: dict[str, Message] = {
     "temperature-value": Message(
         en="temperature must be a finite number greater than 0; found {value!r}; "
         "for the most likely token every time, use top_k=1 (or, in regard.generation, pick=GREEDY)",
-        zh="temperature 必须是大于 0 的有限数；现在是 {value!r}；"
+        zh="temperature 必须是大于 0 的有限数；实际为 {value!r}；"
         "若要每次都取最可能的词元，请用 top_k=1（在 regard.generation 里也可用 pick=GREEDY）",
     ),
     "top-p-value": Message(
         en="top_p must be greater than 0 and at most 1; found {value!r}; 0.9 is usual, None leaves none out",
-        zh="top_p 必须大于 0 且不超过 1；现在是 {value!r}；常用 0.9，None 表示不筛选",
+        zh="top_p 必须大于 0 且不超过 1；实际为 {value!r}；常用 0.9，None 表示不筛选",
     ),
     "min-p-value": Message(
         en="min_p must be between 0 and 1; found {value!r}; 0.05 is usual, None leaves none out",
-        zh="min_p 必须在 0 与 1 之间；现在是 {value!r}；常用 0.05，None 表示不筛选",
+        zh="min_p 必须在 0 与 1 之间；实际为 {value!r}；常用 0.05，None 表示不筛选",
     ),
     "repetition-penalty-value": Message(
         en="repetition_penalty must be a finite number greater than 0; found {value!r}; "
         "1.1 makes repeating less likely, None changes nothing",
-        zh="repetition_penalty 必须是大于 0 的有限数；现在是 {value!r}；1.1 会减少重复，None 表示不变",
+        zh="repetition_penalty 必须是大于 0 的有限数；实际为 {value!r}；1.1 会减少重复，None 表示不变",
     ),
     "logits-not-finite": Message(
         en="the highest logit of row {row} is {found}, so no token can be chosen; check for NaN or infinities in "
@@ -401,6 +401,6 @@ MESSAGES: dict[str, Message] = {
     "length-penalty-value": Message(
         en="length_penalty must be a finite number of moderate size; found {value!r}; 1.0 is usual, 0.0 compares plain "
         "sums",
-        zh="length_penalty 必须是大小适中的有限数；现在是 {value!r}；常用 1.0，0.0 表示直接比较总和",
+        zh="length_penalty 必须是大小适中的有限数；实际为 {value!r}；常用 1.0，0.0 表示直接比较总和",
     ),
 }

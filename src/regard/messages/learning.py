@@ -163,7 +163,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "hint-step": Message(
         en="{exercise} has hints 1 to {count}; found --step {found}",
-        zh="{exercise} 共有第 1 到第 {count} 条提示；现在是 --step {found}",
+        zh="{exercise} 共有第 1 到第 {count} 条提示；实际为 --step {found}",
     ),
     "hint-head": Message(en="Hint {step} of {count}", zh="提示 {step}/{count}"),
     "hint-more": Message(
@@ -212,7 +212,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "reset-one-or-all": Message(
         en="--all clears all progress and takes no exercise; found {exercise!r}",
-        zh="--all 会清除全部进度，不能同时指定练习；现在指定了 {exercise!r}",
+        zh="--all 会清除全部进度，不能同时指定练习；实际指定了 {exercise!r}",
     ),
     "reset-nothing": Message(en="There was no progress to clear.", zh="没有可清除的进度。"),
     "reset-all": Message(
@@ -248,7 +248,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "rate-unknown": Message(
         en="a rating is 1 (again), 2 (unsure) or 3 (good); found {found!r}",
-        zh="打分只能是 1（again，忘了）、2（unsure，不确定）或 3（good，会了）；现在是 {found!r}",
+        zh="打分只能是 1（again，忘了）、2（unsure，不确定）或 3（good，会了）；实际为 {found!r}",
     ),
     "ask-think": Message(
         en="Think, preferably aloud. Press Enter for the short answer:",
@@ -322,7 +322,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "level-unknown": Message(
         en="a level is 1 (basic), 2 (usual) or 3 (specialist); found {found!r}",
-        zh="难度只能是 1（基础）、2（常见）或 3（深入）；现在是 {found!r}",
+        zh="难度只能是 1（基础）、2（常见）或 3（深入）；实际为 {found!r}",
     ),
     "interview-rate-seed": Message(
         en="--rate needs the --seed with which the questions were chosen", zh="--rate 要和抽题时的 --seed 一起用"

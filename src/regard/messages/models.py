@@ -17,11 +17,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "config-kind": Message(
         en="{name} must be {choices} (from regard.config); found {found}",
-        zh="{name} 应为 {choices}（见 regard.config）；现在是 {found}",
+        zh="{name} 应为 {choices}（见 regard.config）；实际为 {found}",
     ),
     "config-positive": Message(
         en="{name} must be a number greater than 0; found {value!r}",
-        zh="{name} 必须是大于 0 的数；现在是 {value!r}",
+        zh="{name} 必须是大于 0 的数；实际为 {value!r}",
     ),
     "scaling-order": Message(
         en="slow={slow} must be less than fast={fast}: frequencies between the two are interpolated",
@@ -63,22 +63,22 @@ MESSAGES: dict[str, Message] = {
     ),
     "weights-dtype": Message(
         en="all weights must have one dtype, float16, float32 or float64; found {found}",
-        zh="所有权重必须是同一种 dtype：float16、float32 或 float64；现在有 {found}",
+        zh="所有权重必须是同一种 dtype：float16、float32 或 float64；实际有 {found}",
     ),
     # --- inputs ---
     "ids-kind": Message(
         en="{what} must be whole numbers, the token ids of a tokenizer; found {found}",
-        zh="{what} 必须是整数，即分词器给出的词元 id；现在是 {found}",
+        zh="{what} 必须是整数，即分词器给出的词元 id；实际为 {found}",
     ),
     "ids-axes": Message(
         en="{what} must have two axes, (samples, positions), and at least one position; found shape {found}; "
         "one text alone is ids[None]",
-        zh="{what} 必须有两个轴（样本，位置），且至少有一个位置；现在的形状是 {found}；只有一段文本时请写 ids[None]",
+        zh="{what} 必须有两个轴（样本，位置），且至少有一个位置；实际形状为 {found}；只有一段文本时请写 ids[None]",
     ),
     "vectors-wanted": Message(
         en="this model has no vocabulary, so {what} must be vectors of floating-point numbers, "
         "(samples, positions, {D}); found shape {shape} and {found}",
-        zh="这个模型没有词表，所以 {what} 必须是浮点数向量（样本，位置，{D}）；现在的形状是 {shape}，类型是 {found}",
+        zh="这个模型没有词表，所以 {what} 必须是浮点数向量（样本，位置，{D}）；实际形状为 {shape}，类型是 {found}",
     ),
     "ids-out-of-range": Message(
         en="{what}{place} is {value}, but this vocabulary has the ids 0 to {last}: was another tokenizer used?",
@@ -101,7 +101,7 @@ MESSAGES: dict[str, Message] = {
     "positions-of-ids": Message(
         en="positions must be whole numbers of at least 0, of shape ({T},) or ({B}, {T}) to match ids; "
         "found shape {shape} and {found}",
-        zh="positions 必须是非负整数，形状为 ({T},) 或 ({B}, {T})，与 ids 一致；现在的形状是 {shape}，类型是 {found}",
+        zh="positions 必须是非负整数，形状为 ({T},) 或 ({B}, {T})，与 ids 一致；实际形状为 {shape}，类型是 {found}",
     ),
     "recurrent-attention": Message(
         en="attention={attention!r} needs an encoder: set n_encoder_layers, or attention to None",
@@ -114,7 +114,7 @@ MESSAGES: dict[str, Message] = {
     "recurrent-forget-bias": Message(
         en="forget_bias={value!r} must be a finite number and needs cell='lstm'; found cell={cell!r}. Set it to None "
         "for random biases",
-        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；现在 cell={cell!r}。设为 None 则随机初始化偏置",
+        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；实际为 cell={cell!r}。设为 None 则随机初始化偏置",
     ),
     "recurrent-padding": Message(
         en="a recurrent model reads padding as text: give texts of one length, or one text at a time",
@@ -143,7 +143,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "segments-shape": Message(
         en="segments must be whole numbers, one for each of ids {wanted}; found shape {shape} and {found}",
-        zh="segments 必须是整数，与 ids {wanted} 一一对应；现在的形状是 {shape}，类型是 {found}",
+        zh="segments 必须是整数，与 ids {wanted} 一一对应；实际形状为 {shape}，类型是 {found}",
     ),
     # --- decoding ---
     "decoding-encoder": Message(
@@ -157,15 +157,15 @@ MESSAGES: dict[str, Message] = {
     ),
     "keep-shape": Message(
         en="keep must be booleans of shape {wanted}, like ids, False = padding; found shape {shape} and {found}",
-        zh="keep 必须是布尔数组，形状与 ids 相同，即 {wanted}，False 表示填充；现在的形状是 {shape}，类型是 {found}",
+        zh="keep 必须是布尔数组，形状与 ids 相同，即 {wanted}，False 表示填充；实际形状为 {shape}，类型是 {found}",
     ),
     "rows-out-of-range": Message(
         en="rows must be samples that are being decoded, at least one, from 0 to {last}; found {found}",
-        zh="rows 必须是正在解码的样本，即 0 到 {last} 的整数，且至少一个；现在是 {found}",
+        zh="rows 必须是正在解码的样本，即 0 到 {last} 的整数，且至少一个；实际为 {found}",
     ),
     "crop-length": Message(
         en="length must be a whole number from 0 to {longest}, the columns read so far; found {value!r}",
-        zh="length 必须是 0 到 {longest} 的整数（已读的列数）；现在是 {value!r}",
+        zh="length 必须是 0 到 {longest} 的整数（已读的列数）；实际为 {value!r}",
     ),
     "decoding-full": Message(
         en="{length} columns are more than the maximum of this decoding, {max_len}; read or generate fewer, or "
@@ -188,7 +188,7 @@ MESSAGES: dict[str, Message] = {
     "source-mask-keys": Message(
         en="begin() needs a source_mask that is the same for all queries, such as Mask.padding(source, pad=0); "
         "found {mask}",
-        zh="begin() 的 source_mask 对所有查询必须相同，例如 Mask.padding(source, pad=0)；现在是 {mask}",
+        zh="begin() 的 source_mask 对所有查询必须相同，例如 Mask.padding(source, pad=0)；实际为 {mask}",
     ),
     "rows-too-early": Message(
         en="nothing has been read yet, so there are no samples to choose from; call step first",
@@ -201,7 +201,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "ids-tensor": Message(
         en="{what} must be a torch tensor; found {found}; use torch.tensor({what})",
-        zh="{what} 必须是 torch 张量；现在是 {found}；请用 torch.tensor({what})",
+        zh="{what} 必须是 torch 张量；实际为 {found}；请用 torch.tensor({what})",
     ),
     "memory-missing": Message(
         en="this Block attends to an encoder's output: pass it as memory, (samples, positions, width)",
@@ -222,7 +222,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "vectors-shape": Message(
         en="vectors must have three axes (samples, positions, {D}); found {found}",
-        zh="向量必须有三个轴（样本，位置，{D}）；现在的形状是 {found}",
+        zh="向量必须有三个轴（样本，位置，{D}）；实际形状为 {found}",
     ),
     "cache-dtype": Message(
         en="the cache has dtype {there} and the new input {found}; call begin again after changing dtype or autocast",
@@ -242,33 +242,33 @@ MESSAGES: dict[str, Message] = {
     ),
     "width-wanted": Message(
         en="x needs a last axis of at least one number, its width: (…, D); found {found}",
-        zh="x 的最后一个轴是宽度，至少要有一个数：(…, D)；现在是 {found}",
+        zh="x 的最后一个轴是宽度，至少要有一个数：(…, D)；实际为 {found}",
     ),
     "part-shape": Message(
         en="{name} must have shape {wanted} to match x {x}; found {found}; "
         "weights are used as x @ W (nn.Linear stores the transpose: pass weight.T)",
-        zh="{name} 的形状应为 {wanted}，才能与 x {x} 匹配；现在是 {found}；"
+        zh="{name} 的形状应为 {wanted}，才能与 x {x} 匹配；实际为 {found}；"
         "权重按 x @ W 使用（nn.Linear 存的是转置：请传 weight.T）",
     ),
     "norm-shape": Message(
         en="{name} belongs to the last axis of x {x}, so its shape must be {wanted}; found {found}",
-        zh="{name} 与 x {x} 的最后一个轴一一对应，形状应为 {wanted}；现在是 {found}",
+        zh="{name} 与 x {x} 的最后一个轴一一对应，形状应为 {wanted}；实际为 {found}",
     ),
     "norm-plus-one": Message(
         en="norm.plus_one is a setting of RMSNorm: it needs norm.kind='rms'; found {found!r}",
-        zh="norm.plus_one 只用于 RMSNorm，需要 norm.kind='rms'；现在是 {found!r}",
+        zh="norm.plus_one 只用于 RMSNorm，需要 norm.kind='rms'；实际为 {found!r}",
     ),
     "eps-value": Message(
         en="eps must be a finite number of at least 0; found {value!r}; 1e-5 and 1e-6 are usual",
-        zh="eps 必须是不小于 0 的有限数；现在是 {value!r}；常用 1e-5 或 1e-6",
+        zh="eps 必须是不小于 0 的有限数；实际为 {value!r}；常用 1e-5 或 1e-6",
     ),
     "base-value": Message(
         en="base must be a positive finite number; found {value!r}; the papers use 10000",
-        zh="base 必须是有限的正数；现在是 {value!r}；论文用的是 10000",
+        zh="base 必须是有限的正数；实际为 {value!r}；论文用的是 10000",
     ),
     "table-axes": Message(
         en="{what} needs a table of two axes, {axes}; found {found}",
-        zh="{what} 需要两个轴的表 {axes}；现在是 {found}",
+        zh="{what} 需要两个轴的表 {axes}；实际为 {found}",
     ),
     "positions-beyond-table": Message(
         en="{length} positions from {start} on were requested, but the table ends at max_len={max_len}: "
@@ -283,12 +283,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "places-dtype": Message(
         en="{name} must be whole numbers, each the position of a token; found {dtype}",
-        zh="{name} 必须是整数，每个数是一个词元的位置；现在是 {dtype}",
+        zh="{name} 必须是整数，每个数是一个词元的位置；实际为 {dtype}",
     ),
     "places-shape": Message(
         en="query positions must be (T,) or (B, T) and key positions (S,) or (B, S), for the same samples; "
         "found queries {queries}, keys {keys}",
-        zh="查询的位置应为 (T,) 或 (B, T)，键的位置应为 (S,) 或 (B, S)，样本数相同；现在查询是 {queries}，键是 {keys}",
+        zh="查询的位置应为 (T,) 或 (B, T)，键的位置应为 (S,) 或 (B, S)，样本数相同；查询实际为 {queries}，键是 {keys}",
     ),
     "positions-shape": Message(
         en="positions {found} do not fit x {x}: use ({T},), or the axes of x without the last one, "
@@ -300,11 +300,11 @@ MESSAGES: dict[str, Message] = {
     "positions-dtype": Message(
         en="positions must be whole numbers, or float32 or float64; found {dtype}; "
         "half precision cannot represent large positions exactly",
-        zh="positions 必须是整数，或 float32、float64；现在是 {dtype}；半精度无法精确表示较大的位置",
+        zh="positions 必须是整数，或 float32、float64；实际为 {dtype}；半精度无法精确表示较大的位置",
     ),
     "rotary-axes": Message(
         en="rotary positions need at least two axes, (…, positions, width); found x {found}",
-        zh="旋转位置编码至少需要两个轴（…，位置，宽度）；现在 x {found}",
+        zh="旋转位置编码至少需要两个轴（…，位置，宽度）；实际为 x {found}",
     ),
     "turns-shape": Message(
         en="rotations {found} do not fit x {x}: compute them for d_head={E} and the {T} positions of x; "
@@ -315,11 +315,11 @@ MESSAGES: dict[str, Message] = {
     "yarn-base": Message(
         en="YarnScaling needs wavelengths that increase from pair to pair, so base must be larger than 1; "
         "found {value!r}; the papers use 10000",
-        zh="YarnScaling 要求各对的波长逐对增大，所以 base 必须大于 1；现在是 {value!r}；论文用的是 10000",
+        zh="YarnScaling 要求各对的波长逐对增大，所以 base 必须大于 1；实际为 {value!r}；论文用的是 10000",
     ),
     "rotary-fraction": Message(
         en="fraction of rotary positions must be greater than 0 and at most 1; found {value!r}",
-        zh="旋转位置编码的 fraction 必须大于 0 且不超过 1；现在是 {value!r}",
+        zh="旋转位置编码的 fraction 必须大于 0 且不超过 1；实际为 {value!r}",
     ),
     "rotary-factors": Message(
         en="scaling has {found} factors; a head whose first {E} numbers are rotated needs {wanted}, one for each pair",
@@ -334,13 +334,13 @@ MESSAGES: dict[str, Message] = {
     "rotary-odd-width": Message(
         en="rotary positions rotate numbers in pairs, so the width of a head must be even; found {E}; "
         "nearest are {below} and {above}",
-        zh="旋转位置编码把数两两成对地旋转，头的宽度必须是偶数；现在是 {E}；最接近的是 {below} 和 {above}",
+        zh="旋转位置编码把数两两成对地旋转，头的宽度必须是偶数；实际为 {E}；最接近的是 {below} 和 {above}",
     ),
     "buckets-odd": Message(
         en="with bidirectional=True half of the buckets are for keys after the query, so n_buckets must be "
         "even; found {n_buckets}; nearest are {below} and {above}",
         zh="bidirectional=True 时一半的桶留给查询之后的键，所以 n_buckets 必须是偶数；"
-        "现在是 {n_buckets}；最接近的是 {below} 和 {above}",
+        "实际为 {n_buckets}；最接近的是 {below} 和 {above}",
     ),
     "buckets-distance": Message(
         en="max_distance={max_distance} must be larger than {exact}: each smaller distance has a bucket of its own",
@@ -348,7 +348,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "interchange-class": Message(
         en="{call} takes {choices}, but no subclasses; found {found}",
-        zh="{call} 只接受 {choices}，不接受其子类；现在是 {found}",
+        zh="{call} 只接受 {choices}，不接受其子类；实际为 {found}",
     ),
     "interchange-value": Message(
         en="{call} cannot convert a {module} with {name}={found}: the target supports only {wanted}; "

@@ -68,7 +68,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "metrics-step": Message(
         en="the step of the next line of {path} must be a whole number greater than {last}; found {found!r}",
-        zh="{path} 下一行的 step 必须是大于 {last} 的整数；现在是 {found!r}",
+        zh="{path} 下一行的 step 必须是大于 {last} 的整数；实际为 {found!r}",
     ),
     "run-locked": Message(
         en="{path} is in use by another run (process {pid} on {host}); wait for it, stop it, or choose another folder",
@@ -107,11 +107,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "recipe-type": Message(
         en="{place} must be of type: {wanted}; found {found}",
-        zh="{place} 的类型应为：{wanted}；现在是 {found}",
+        zh="{place} 的类型应为：{wanted}；实际为 {found}",
     ),
     "recipe-count": Message(
         en="{place} must be a list of {wanted} values; found {found}",
-        zh="{place} 应为 {wanted} 个值的列表；现在有 {found} 个",
+        zh="{place} 应为 {wanted} 个值的列表；实际有 {found} 个",
     ),
     "recipe-large": Message(
         en="{place} is larger than {most}, the largest value allowed in a recipe",
@@ -119,11 +119,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "recipe-deep": Message(
         en="a key of a recipe has at most {most} parts, as in model.norm.place; found '{place}'",
-        zh="配方的键最多有 {most} 段，例如 model.norm.place；现在是 '{place}'",
+        zh="配方的键最多有 {most} 段，例如 model.norm.place；实际为 '{place}'",
     ),
     "recipe-path": Message(
         en="{place} names files below the folder of --data; * is allowed, ** only as a whole part; found '{value}'",
-        zh="{place} 写的是 --data 文件夹里的文件名，可以用 *，** 要独占一段；现在是 '{value}'",
+        zh="{place} 写的是 --data 文件夹里的文件名，可以用 *，** 要独占一段；实际为 '{value}'",
     ),
     "recipe-path-absolute": Message(
         en="{place} names files below the folder of --data, and '{value}' is an absolute path: give --data {folder} and"
@@ -148,11 +148,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "recipe-share": Message(
         en="{place} must be a fraction above 0 and below 1; found {value}",
-        zh="{place} 必须是大于 0 且小于 1 的比例；现在是 {value}",
+        zh="{place} 必须是大于 0 且小于 1 的比例；实际为 {value}",
     ),
     "recipe-pattern": Message(
         en="{place} must contain {{split}} and {{lang}}, and no other braces; found {value!r}",
-        zh="{place} 里必须有 {{split}} 和 {{lang}}，花括号里不能有别的内容；现在是 {value!r}",
+        zh="{place} 里必须有 {{split}} 和 {{lang}}，花括号里不能有别的内容；实际为 {value!r}",
     ),
     "recipe-task-needs": Message(
         en="a recipe whose task is {task!r} also needs: {missing}",
@@ -169,7 +169,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "recipe-puzzle-long": Message(
         en="puzzle.longest is at most {most}, the number of letters; found {value}",
-        zh="puzzle.longest 最多为 {most}，即字母的个数；现在是 {value}",
+        zh="puzzle.longest 最多为 {most}，即字母的个数；实际为 {value}",
     ),
     "recipe-puzzle-max-len": Message(
         en="the longest example of this puzzle has {needed} tokens, more than data.max_len={value}; increase it",
@@ -191,11 +191,11 @@ MESSAGES: dict[str, Message] = {
     # --- plans -----------------------------------------------------------------------------------------------
     "plan-range": Message(
         en="training.{name} must be a number from {low} to {high}; found {value}",
-        zh="training.{name} 必须是 {low} 到 {high} 之间的数；现在是 {value}",
+        zh="training.{name} 必须是 {low} 到 {high} 之间的数；实际为 {value}",
     ),
     "plan-betas": Message(
         en="training.betas must be two numbers, each at least 0 and below 1; found {value}",
-        zh="training.betas 必须是两个数，都不小于 0 且小于 1；现在是 {value}",
+        zh="training.betas 必须是两个数，都不小于 0 且小于 1；实际为 {value}",
     ),
     "plan-patience": Message(
         en="training.patience={patience} counts validations, but there is only one, after the last step; "
@@ -214,7 +214,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "plan-final": Message(
         en='training.final = "best" uses one checkpoint, so training.average must be 1; found {average}',
-        zh='training.final = "best" 只取一个检查点，因此 training.average 必须为 1；现在是 {average}',
+        zh='training.final = "best" 只取一个检查点，因此 training.average 必须为 1；实际为 {average}',
     ),
     # --- data ------------------------------------------------------------------------------------------------
     "data-missing": Message(
@@ -257,7 +257,7 @@ MESSAGES: dict[str, Message] = {
     "start-config": Message(
         en="the recipe's model differs from the model in {path} in: {keys}; set model.{name} to {wanted}, not {found}, "
         "or start from another model",
-        zh="配方里的模型与 {path} 里的模型有以下不同：{keys}；请把 model.{name} 设为 {wanted}（现在是 {found}），"
+        zh="配方里的模型与 {path} 里的模型有以下不同：{keys}；请把 model.{name} 设为 {wanted}（当前为 {found}），"
         "或从另一个模型开始",
     ),
     "start-tokenizer": Message(
@@ -371,7 +371,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "film-addition": Message(
         en="an addition is two numbers with a plus between them, such as 275+648; found {found!r}",
-        zh="加法是两个数和中间的加号，例如 275+648；现在是 {found!r}",
+        zh="加法是两个数和中间的加号，例如 275+648；实际为 {found!r}",
     ),
     "film-length": Message(
         en="film.text makes {found} tokens, its marks included, and the model reads 1 to {most} (data.max_len); "

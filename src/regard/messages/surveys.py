@@ -75,15 +75,15 @@ MESSAGES: dict[str, Message] = {
     "survey-model": Message(
         en="survey needs a model that regard.load returns, its name or folder, or a torch.nn.Module with a tokenizer; "
         "found {found}",
-        zh="survey 需要 regard.load 返回的模型、它的名字或文件夹，或带分词器的 torch.nn.Module；现在是 {found}",
+        zh="survey 需要 regard.load 返回的模型、它的名字或文件夹，或带分词器的 torch.nn.Module；实际为 {found}",
     ),
     "survey-tokenizer": Message(
         en="survey of a PyTorch module needs tokenizer= with a method encode; found {found}",
-        zh="对 PyTorch 模块做 survey 需要 tokenizer=，且带有 encode 方法；现在是 {found}",
+        zh="对 PyTorch 模块做 survey 需要 tokenizer=，且带有 encode 方法；实际为 {found}",
     ),
     "survey-texts": Message(
         en="texts must be strings, or the path of a file with a text on each line; found {found}",
-        zh="texts 应为若干字符串，或每行一段文本的文件的路径；现在是 {found}",
+        zh="texts 应为若干字符串，或每行一段文本的文件的路径；实际为 {found}",
     ),
     "survey-not-utf8": Message(
         en="line {line} of {path} is not UTF-8; convert the file, for example with iconv",

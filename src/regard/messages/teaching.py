@@ -11,7 +11,7 @@ MESSAGES: dict[str, Message] = {
     "own-no-folder": Message(en="there is no folder {path}", zh="没有文件夹 {path}"),
     "own-name": Message(
         en="the folder's name is the exercise's: up to 60 letters a-z, digits and hyphens; found {name!r}",
-        zh="文件夹的名字就是练习的名字：最多 60 个小写字母 a-z、数字和连字符；现在是 {name!r}",
+        zh="文件夹的名字就是练习的名字：最多 60 个小写字母 a-z、数字和连字符；实际为 {name!r}",
     ),
     "own-name-taken": Message(
         en="the course has an exercise {name} already; rename the folder",
@@ -28,7 +28,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "own-choice": Message(
         en="{path}: {name} must be one of {known}; found {found!r}",
-        zh="{path}：{name} 只能是 {known}；现在是 {found!r}",
+        zh="{path}：{name} 只能是 {known}；实际为 {found!r}",
     ),
     "own-grader": Message(en="{path}, line {line}: {kind}: {message}", zh="{path} 第 {line} 行：{kind}：{message}"),
     # --- new ---
@@ -62,7 +62,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "new-id": Message(
         en="a name has no separators; found {found!r}. Choose the place with --dir",
-        zh="名字里不能有路径分隔符；现在是 {found!r}。位置请用 --dir 指定",
+        zh="名字里不能有路径分隔符；实际为 {found!r}。位置请用 --dir 指定",
     ),
     "new-not-empty": Message(
         en="{path} is not empty; choose another name, or another place with --dir",

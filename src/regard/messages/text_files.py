@@ -10,19 +10,19 @@ MESSAGES: dict[str, Message] = {
     ),
     "corpus-two-files": Message(
         en="pairs are read from .tsv or .jsonl files, or from two plain files, one for each language; found {found}",
-        zh="句对可以来自 .tsv 或 .jsonl 文件，也可以来自两个纯文本文件（每种语言一个）；现在是 {found}",
+        zh="句对可以来自 .tsv 或 .jsonl 文件，也可以来自两个纯文本文件（每种语言一个）；实际为 {found}",
     ),
     "corpus-two-columns": Message(
         en="a pair has two columns; found columns={found}",
-        zh="句对需要两列；现在是 columns={found}",
+        zh="句对需要两列；实际为 columns={found}",
     ),
     "corpus-column": Message(
         en="the columns of a .tsv are counted from 1; found {found!r}",
-        zh=".tsv 的列从 1 数起；现在是 {found!r}",
+        zh=".tsv 的列从 1 数起；实际为 {found!r}",
     ),
     "corpus-three-columns": Message(
         en="pairs with word links need three columns: source, target and links; found {found}",
-        zh="带词对齐的句对需要三列：原文、译文和对齐；现在是 {found}",
+        zh="带词对齐的句对需要三列：原文、译文和对齐；实际为 {found}",
     ),
     "corpus-links-plain": Message(
         en="{path} is plain text, which has no column for word links; give a .tsv with source, target and links",
@@ -119,7 +119,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "fit-lengths": Message(
         en="each column of ids needs one entry for each of the {lines} lines; found {found}",
-        zh="每一列 ids 都要与 {lines} 行一一对应；现在是 {found}",
+        zh="每一列 ids 都要与 {lines} 行一一对应；实际为 {found}",
     ),
     # --- tokenizers ---
     "tokenizer-unknown": Message(
@@ -200,7 +200,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "learn-specials": Message(
         en="special tokens need different names, and none may be empty; found {found}",
-        zh="特殊词元的名称不能为空，也不能重复；现在是 {found}",
+        zh="特殊词元的名称不能为空，也不能重复；实际为 {found}",
     ),
     "learn-no-unknown": Message(
         en="a tokenizer of kind {kind!r} cannot encode unknown characters: it needs {unknown!r} among its specials",
@@ -222,11 +222,11 @@ MESSAGES: dict[str, Message] = {
     # --- batches ---
     "pairs-unequal": Message(
         en="every source needs its target; found {sources} sources and {targets} targets",
-        zh="每个源句都要有对应的目标句；现在有 {sources} 个源句、{targets} 个目标句",
+        zh="每个源句都要有对应的目标句；实际有 {sources} 个源句、{targets} 个目标句",
     ),
     "blocks-ids": Message(
         en="blocks are cut from one sequence of integers, shape (N,); found shape {shape}, dtype {dtype}",
-        zh="分块需要一维整数序列，形状 (N,)；现在的形状是 {shape}，dtype 是 {dtype}",
+        zh="分块需要一维整数序列，形状 (N,)；实际形状为 {shape}，dtype 是 {dtype}",
     ),
     "blocks-short": Message(
         en="the text has {found} tokens, but blocks of {block} need {least}; give more text or smaller blocks",

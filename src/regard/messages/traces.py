@@ -13,7 +13,7 @@ MESSAGES: dict[str, Message] = {
     "rectangle-step": Message(
         en="a rectangle is given by slices or ranges without a step, such as slice(0, 64) or range(0, 64); "
         "found {found}",
-        zh="矩形区域要用不带步长的切片或 range 指定，例如 slice(0, 64) 或 range(0, 64)；现在是 {found}",
+        zh="矩形区域要用不带步长的切片或 range 指定，例如 slice(0, 64) 或 range(0, 64)；实际为 {found}",
     ),
     "rectangle-one": Message(
         en="a rectangle is given by slices or ranges; for position {found} alone write slice({found}, {next})",
@@ -104,7 +104,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "ax-not-axes": Message(
         en="ax= takes one Axes of matplotlib; found {found}; of an array of them give one, such as ax=axes[0]",
-        zh="ax= 需要 matplotlib 的一个 Axes；现在是 {found}；若是数组，请给其中一个，例如 ax=axes[0]",
+        zh="ax= 需要 matplotlib 的一个 Axes；实际为 {found}；若是数组，请给其中一个，例如 ax=axes[0]",
     ),
     "plot-vmax": Message(
         en="vmax={asked!r} must be a number above 0: the weight that gets the last colour, such as 1",
@@ -117,7 +117,7 @@ MESSAGES: dict[str, Message] = {
     "part-form": Message(
         en="{name}= takes positions that follow each other, such as {name}=slice(0, 64) or range(0, 64); "
         "found {asked!r}",
-        zh="{name}= 需要一段连续的位置，例如 {name}=slice(0, 64) 或 range(0, 64)；现在是 {asked!r}",
+        zh="{name}= 需要一段连续的位置，例如 {name}=slice(0, 64) 或 range(0, 64)；实际为 {asked!r}",
     ),
     "part-empty": Message(
         en="{name}={asked!r} holds no position of record {record!r}; give a first one and one past the last, "
@@ -190,7 +190,7 @@ MESSAGES: dict[str, Message] = {
     # --- registered patterns ---
     "pattern-name": Message(
         en="a pattern's name is letters, digits and any of _ + . - and begins with a letter or digit; found {found!r}",
-        zh="模式名由字母、数字和 _ + . - 组成，以字母或数字开头；现在是 {found!r}",
+        zh="模式名由字母、数字和 _ + . - 组成，以字母或数字开头；实际为 {found!r}",
     ),
     "pattern-taken": Message(
         en="{asked!r} is a built-in pattern; choose another name",
@@ -198,7 +198,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "pattern-function": Message(
         en="pattern {asked!r} needs a function that takes a View and returns a factor for each key; found {found}",
-        zh="模式 {asked!r} 需要一个函数：输入 View，返回每个键的系数；现在是 {found}",
+        zh="模式 {asked!r} 需要一个函数：输入 View，返回每个键的系数；实际为 {found}",
     ),
     "pattern-unregistered": Message(
         en="no pattern {asked!r} is registered; registered are: {patterns}",
@@ -207,7 +207,7 @@ MESSAGES: dict[str, Message] = {
     "pattern-shape": Message(
         en="pattern {asked!r} must return numbers or booleans of a shape that broadcasts to B r S = {wanted}; "
         "found {dtype} of shape {found}",
-        zh="模式 {asked!r} 应返回可广播到 B r S = {wanted} 的数或布尔值；现在是形状 {found} 的 {dtype}",
+        zh="模式 {asked!r} 应返回可广播到 B r S = {wanted} 的数或布尔值；实际为形状 {found} 的 {dtype}",
     ),
     "pattern-values": Message(
         en="pattern {asked!r} must return numbers from 0 to 1; some are outside",
@@ -248,9 +248,10 @@ MESSAGES: dict[str, Message] = {
         "或自行设置：Trace(record.with_tokens(tokens, tokens) for record in trace)",
     ),
     "heads-scale": Message(
-        en="0: no more than looking evenly; 1: nothing else.\n"
-        "The same token elsewhere: 1 is also looking evenly at it and at the token itself.",
-        zh="0 表示和均匀地看没有差别，1 表示只看这些。\n别处的同一个词元：均匀地看自己和别处相同的词元，也得 1。",
+        en="0: as much as uniform attention; 1: all of the attention.\n"
+        "The same token elsewhere: 1 is also attention spread evenly over it and the token itself.",
+        zh="0 表示与均匀的注意力没有差别，1 表示只关注这些位置。\n"
+        "别处的同一个词元：注意力均匀分布在自身和别处相同的词元上，也得 1。",
     ),
     "heads-not-explanation": Message(
         en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"
@@ -365,16 +366,16 @@ MESSAGES: dict[str, Message] = {
     ),
     "image-grid-form": Message(
         en="grid= takes the rows and columns of patches, such as (14, 14); found {found!r}",
-        zh="grid= 应为图块的行数和列数，例如 (14, 14)；现在是 {found!r}",
+        zh="grid= 应为图块的行数和列数，例如 (14, 14)；实际为 {found!r}",
     ),
     "image-first": Message(
         en="first= is the position of the first patch, a whole number from 0 on; found {found!r}",
-        zh="first= 是第一个图块的位置，应为不小于 0 的整数；现在是 {found!r}",
+        zh="first= 是第一个图块的位置，应为不小于 0 的整数；实际为 {found!r}",
     ),
     "image-pixels": Message(
         en="a picture is an array (height, width, 3), bytes or floats from 0 to 1, or the bytes of a PNG file; "
         "found {found}",
-        zh="图片应为 (高, 宽, 3) 的数组（字节，或 0 到 1 的浮点数），或 PNG 文件的字节；现在是 {found}",
+        zh="图片应为 (高, 宽, 3) 的数组（字节，或 0 到 1 的浮点数），或 PNG 文件的字节；实际为 {found}",
     ),
     # --- attention over pictures ---
     "image-none": Message(
@@ -402,15 +403,15 @@ MESSAGES: dict[str, Message] = {
     ),
     "image-number-form": Message(
         en="image= is the number of a picture, from 0 on; found {found!r}",
-        zh="image= 是图片的编号，从 0 开始；现在是 {found!r}",
+        zh="image= 是图片的编号，从 0 开始；实际为 {found!r}",
     ),
     "image-head": Message(
         en='head= is the number of a head, or "mean"; found {found!r}',
-        zh='head= 应为头的编号，或 "mean"；现在是 {found!r}',
+        zh='head= 应为头的编号，或 "mean"；实际为 {found!r}',
     ),
     "image-query": Message(
         en="a query is a word, a position, or the row and column of a patch such as (2, 5); found {found!r}",
-        zh="查询应为一个词、一个位置，或图块的行和列，例如 (2, 5)；现在是 {found!r}",
+        zh="查询应为一个词、一个位置，或图块的行和列，例如 (2, 5)；实际为 {found!r}",
     ),
     "image-no-words": Message(
         en="{name!r} has no words, so that {asked!r} cannot be found: give {found}, a position, or a patch such as "
@@ -434,7 +435,7 @@ MESSAGES: dict[str, Message] = {
     # --- comparison of two traces ---
     "compare-trace": Message(
         en="compare needs another Trace; found {found}",
-        zh="compare 需要另一个 Trace；现在是 {found}",
+        zh="compare 需要另一个 Trace；实际为 {found}",
     ),
     "compare-heads": Message(
         en="traces are compared layer by layer and head by head: this one has {left} layers × heads, the other {right}",
@@ -457,7 +458,7 @@ MESSAGES: dict[str, Message] = {
     "compare-where": Message(en="where", zh="位置"),
     "compare-scale": Message(
         en="distance: Jensen–Shannon, 0 equal, 1 nothing in common; largest change: the other trace minus this one",
-        zh="距离：Jensen–Shannon 距离，0 为相同，1 为毫无重合；最大变化：另一个减去这一个",
+        zh="距离：Jensen–Shannon 距离，0 为相同，1 为毫无重合；最大变化：另一个 Trace 的值减去这个 Trace 的值",
     ),
     "compare-maps": Message(
         en="of {count} of {of} layers the maps were compared, bin by bin: q and k were not kept (See(qk=True))",

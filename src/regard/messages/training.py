@@ -111,7 +111,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "evaluate-output-one": Message(
         en="--output takes the translations of one set, and here are: {sets}; choose one translator's set with --split",
-        zh="--output 只能写入一个数据集的译文，而现在有：{sets}；请用 --split 选出一个翻译数据集",
+        zh="--output 只能写入一个数据集的译文，实际有：{sets}；请用 --split 选出一个翻译数据集",
     ),
     "evaluate-no-plain": Message(
         en="{set}: no sacreBLEU and no chrF, because they need references in plain text; there is no {path}",
@@ -131,7 +131,7 @@ MESSAGES: dict[str, Message] = {
     "evaluate-column-metric": Message(en="metric", zh="指标"),
     "evaluate-column-value": Message(en="value", zh="数值"),
     "evaluate-column-signature": Message(en="signature", zh="签名"),
-    "metric-bleu": Message(en="BLEU as in papers (lower-cased, tokenised)", zh="论文口径的 BLEU（小写、已分词）"),
+    "metric-bleu": Message(en="BLEU as in papers (lower-cased, tokenised)", zh="按论文算法计算的 BLEU（小写、已分词）"),
     "metric-sacrebleu": Message(en="sacreBLEU", zh="sacreBLEU"),
     "metric-chrf": Message(en="chrF", zh="chrF"),
     "metric-loss": Message(en="loss (nats per token)", zh="损失（每词元，奈特）"),
@@ -155,7 +155,7 @@ MESSAGES: dict[str, Message] = {
         en="{path}, line {line}: a line must have words, characters and links such as 0-0 or 2?1, separated by tabs; "
         "each link once, within the sentences, and at least one of them sure; found {found!r}",
         zh="{path} 第 {line} 行：应有三列，用制表符分隔：单词、汉字、0-0 或 2?1 这样的词对齐，"
-        "每个对齐只写一次、不超出句子，且至少有一个是确定的；现在是 {found!r}",
+        "每个对齐只写一次、不超出句子，且至少有一个是确定的；实际为 {found!r}",
     ),
     "alignment-spelling": Message(
         en="the tokens {pieces!r} do not spell the words {words!r}: use the same sentence, with characters that the "
@@ -177,7 +177,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "plan-alignment-weight": Message(
         en="training.alignment.weight must be above 0 and at most 1,000,000; found {value!r}",
-        zh="training.alignment.weight 必须大于 0 且不超过 1,000,000；现在是 {value!r}",
+        zh="training.alignment.weight 必须大于 0 且不超过 1,000,000；实际为 {value!r}",
     ),
     "links-count": Message(
         en="links are given for {found} pairs, and there are {pairs} pairs; give one list of links for each",
@@ -325,7 +325,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "film-speed": Message(
         en="--speed must be a number of frames a second from {least} to {most}; found {found!r}",
-        zh="--speed 是每秒的帧数，必须是 {least} 到 {most} 之间的数；现在是 {found!r}",
+        zh="--speed 是每秒的帧数，必须是 {least} 到 {most} 之间的数；实际为 {found!r}",
     ),
     "film-chosen": Message(
         en="{name}, head {head}: of {count} heads it changes most; {share} % of its attention moved "
@@ -463,11 +463,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "train-set-form": Message(
         en="--set takes KEY=VALUE, such as training.steps=100; found {found!r}",
-        zh="--set 的形式是 键=值，例如 training.steps=100；现在是 {found!r}",
+        zh="--set 的形式是 键=值，例如 training.steps=100；实际为 {found!r}",
     ),
     "train-timeout-value": Message(
         en="--timeout must be a number of seconds above 0; found {found!r}",
-        zh="--timeout 必须是大于 0 的秒数；现在是 {found!r}",
+        zh="--timeout 必须是大于 0 的秒数；实际为 {found!r}",
     ),
     "metavar-folder": Message(en="FOLDER", zh="文件夹"),
     "train-more": Message(

@@ -5,7 +5,7 @@ from regard.messages import Message
 MESSAGES: dict[str, Message] = {
     "count-wanted": Message(
         en="{name} must be a whole number of at least {least}; found {value!r}",
-        zh="{name} 必须是不小于 {least} 的整数；现在是 {value!r}",
+        zh="{name} 必须是不小于 {least} 的整数；实际为 {value!r}",
     ),
     "axis-value": Message(
         en="axis={axis} is not an axis of an array of shape {shape}: it has {axes}",
@@ -14,18 +14,18 @@ MESSAGES: dict[str, Message] = {
     "numpy-wanted": Message(
         en="{name} must be a NumPy array here; found a torch tensor; "
         "for tensors use deep_learning.nn or regard.attend, or write {name}.detach().numpy()",
-        zh="这里的 {name} 必须是 NumPy 数组；现在是 torch 张量；"
+        zh="这里的 {name} 必须是 NumPy 数组；实际为 torch 张量；"
         "张量请用 deep_learning.nn 或 regard.attend，或写成 {name}.detach().numpy()",
     ),
     "tensor-wanted": Message(
         en="{name} must be a torch tensor here; found {found}; try torch.as_tensor({name}), "
         "or use deep_learning.attention, which takes NumPy arrays",
-        zh="这里的 {name} 必须是 torch 张量；现在是 {found}；可用 torch.as_tensor({name})，"
+        zh="这里的 {name} 必须是 torch 张量；实际为 {found}；可用 torch.as_tensor({name})，"
         "或改用接受 NumPy 数组的 deep_learning.attention",
     ),
     "input-shape": Message(
         en="{name} must have shape {wanted}; found {found}",
-        zh="{name} 的形状应为 {wanted}；现在是 {found}",
+        zh="{name} 的形状应为 {wanted}；实际为 {found}",
     ),
     "d-k-width": Message(
         en="d_k={d_k} is the width of Q and K in one head, but Q {Q} is {found} wide; "
@@ -43,7 +43,7 @@ MESSAGES: dict[str, Message] = {
         en="this mask is added to the scores, 0 = visible and -inf = masked, as in create_causal_mask; "
         "found {dtype} {found}. If 1 means visible: regard.Mask.of(mask == 1). "
         "If 1 means masked: regard.Mask.of(mask == 0)",
-        zh="这里的 mask 会加到得分上，0 表示可见、-inf 表示屏蔽，与 create_causal_mask 相同；现在是 {dtype} {found}。"
+        zh="这里的 mask 会加到得分上，0 表示可见、-inf 表示屏蔽，与 create_causal_mask 相同；实际为 {dtype} {found}。"
         "若 1 表示可见：regard.Mask.of(mask == 1)；若 1 表示屏蔽：regard.Mask.of(mask == 0)",
     ),
     "mask-zero-or-one": Message(
@@ -63,7 +63,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "weights-axes": Message(
         en="attention weights have at least two axes, (…, queries, keys); found shape {found}",
-        zh="注意力权重至少有两个轴（…，查询，键）；现在形状是 {found}",
+        zh="注意力权重至少有两个轴（…，查询，键）；实际形状为 {found}",
     ),
     "weights-row-sum": Message(
         en="each row of attention weights sums to 1, or holds only 0; row {row} (sample, head, query) sums to "
@@ -92,7 +92,7 @@ MESSAGES: dict[str, Message] = {
     "not-a-record": Message(
         en="a Trace holds Records, such as attend(..., see=See()) returns; found {found}; "
         "for an array of weights use Trace.from_weights(w)",
-        zh="Trace 里只放 Record，即 attend(..., see=See()) 返回的记录；现在是 {found}；"
+        zh="Trace 里只放 Record，即 attend(..., see=See()) 返回的记录；实际为 {found}；"
         "若是权重数组，请用 Trace.from_weights(w)",
     ),
     "record-unknown": Message(
@@ -113,10 +113,10 @@ MESSAGES: dict[str, Message] = {
     ),
     "record-key": Message(
         en="records are found by number, by name or by a slice; found {found}",
-        zh="记录可按编号、名字或切片查找；现在给的是 {found}",
+        zh="记录可按编号、名字或切片查找；实际给出的是 {found}",
     ),
     "trace-empty": Message(
-        en="this trace holds no records, so it has nothing to tell: "
+        en="this trace holds no records, so there is nothing to show: "
         "no model ran while it recorded, or select() matched nothing",
         zh="这个 Trace 里没有记录，没有可显示的内容：观察期间没有运行模型，或 select() 没有选中任何记录",
     ),

@@ -58,11 +58,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "sheet-letters": Message(
         en="the number of letters in {name} should be {wanted}, not {found}",
-        zh="{name} 需要 {wanted} 个字母；现在有 {found} 个",
+        zh="{name} 需要 {wanted} 个字母；实际有 {found} 个",
     ),
     "sheet-numbers": Message(
         en="the number of values in {name} should be {wanted}, not {found}",
-        zh="{name} 需要 {wanted} 个数；现在有 {found} 个",
+        zh="{name} 需要 {wanted} 个数；实际有 {found} 个",
     ),
     "sheet-passed": Message(en="{title}: everything is right", zh="{title}：全部正确"),
     "sheet-failed": Message(

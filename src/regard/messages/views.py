@@ -30,13 +30,13 @@ MESSAGES: dict[str, Message] = {
         zh="{count} 个头中，模型设置里列出的第一个",
     ),
     # --- notes ---
-    "screen-rows-look": Message(en="rows look at columns", zh="行：谁在看；列：被看的"),
+    "screen-rows-look": Message(en="rows look at columns", zh="行：查询；列：键（被关注的词元）"),
     "screen-rows-write": Message(
-        en="rows: token read → token written; they look at columns", zh="行：读入的词元 → 写出的词元；列：被看的"
+        en="rows: token read → token written; they look at columns", zh="行：读入的词元 → 写出的词元；列：被关注的词元"
     ),
     "screen-rows-read": Message(
         en="rows: the token just read, from which the next is written; they look at columns",
-        zh="行：刚读入的词元，据此写出下一个；列：被看的",
+        zh="行：刚读入的词元，据此写出下一个；列：被关注的词元",
     ),
     "screen-two-rows": Message(en="two rows per line", zh="每行文字对应图中上下两行"),
     "screen-cell": Message(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
@@ -44,8 +44,8 @@ MESSAGES: dict[str, Message] = {
         en="each cell is {high} × {wide} tokens, the last ones fewer", zh="每格为 {high} × {wide} 个词元，末尾的格更小"
     ),
     "screen-cell-most": Message(en="each cell is up to {high} × {wide} tokens", zh="每格至多 {high} × {wide} 个词元"),
-    "screen-hidden": Message(en="dots: hidden or exactly 0", zh="点：不可见，或恰为 0"),
-    "screen-hidden-blank": Message(en="blank: hidden or exactly 0", zh="空白：不可见，或恰为 0"),
+    "screen-hidden": Message(en="dots: masked or exactly 0", zh="点：被屏蔽，或恰为 0"),
+    "screen-hidden-blank": Message(en="blank: masked or exactly 0", zh="空白：被屏蔽，或恰为 0"),
     # `width` and `html` are arguments in Python; on the command line the options are --width and --html.
     "screen-positions": Message(
         en="columns show positions: width {width}, or html, shows the tokens",
@@ -143,7 +143,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "source-argument": Message(
         en="{name} of the request {ask!r} must be whole numbers; found {found}",
-        zh="请求 {ask!r} 的 {name} 必须是整数；现在是 {found}",
+        zh="请求 {ask!r} 的 {name} 必须是整数；实际为 {found}",
     ),
     "effect-request": Message(
         en="an effect needs silence={{layer, head}} or cut={{layer, head, query, key}}, one of them",
@@ -164,7 +164,7 @@ MESSAGES: dict[str, Message] = {
     "widget-seen": Message(
         en="a LanguageModel needs what its see() returned, or a text; found {found}: "
         "seen = lm.see(text); seen.trace.widget(lm, seen)",
-        zh="LanguageModel 需要它的 see() 返回的结果或一段文本；现在是 {found}："
+        zh="LanguageModel 需要它的 see() 返回的结果或一段文本；实际为 {found}："
         "seen = lm.see(text); seen.trace.widget(lm, seen)",
     ),
     "numbers-not-kept": Message(

@@ -36,7 +36,7 @@ KeysAndValues = tuple[np.ndarray, np.ndarray]
 class Cache:
     """The key/value cache of one attention layer, so that each token of a text is read once.
 
-    Its capacity doubles when it is full, so that copies are rare. It knows no masks and no positions.
+    Its capacity doubles when it is full, so that copies are rare. It does not depend on masks or positions.
 
     >>> cache, column = Cache(), np.zeros((1, 1, 1, 4))
     >>> [cache.update(column, column)[0].shape[2] for _ in range(3)]

@@ -68,7 +68,7 @@ class Tokenizer:
         """A tokenizer of the package `tokenizers`, whose padding and truncation are turned off.
 
         longest   the most characters of a text, None for no limit; it bounds the time of slow patterns
-        named     ids of control tokens by name, "eos" and so on, where another file of the model tells them
+        named     ids of control tokens by name, "eos" and so on, where another file of the model names them
         """
         inner.no_padding()
         inner.no_truncation()

@@ -219,7 +219,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemorySlice:
-    """One tensor, of which the shape is asked."""
+    """A tensor of which only the shape is read."""
 
     array: np.ndarray
 

@@ -145,7 +145,7 @@ def test_an_interactive_session() -> None:
     assert code == 0
     places = [seen.index(text[:12]) for text in (one.zh.ask, one.zh.short, one.zh.deep)]
     assert places == sorted(places)
-    assert "现在是 'hm'" in seen, "an invalid rating is requested again"
+    assert "实际为 'hm'" in seen, "an invalid rating is requested again"
     assert ProgressFile().read().questions[one.id].rated == "good"
 
 

@@ -170,7 +170,7 @@ def test_letters_are_counted() -> None:
         == "the number of letters in order should be 9, not 3"
     )
     with use_language("zh"):
-        assert judged("order-the-flow", "seed = 11\norder = ADI").diagnosis == "order 需要 9 个字母；现在有 3 个"
+        assert judged("order-the-flow", "seed = 11\norder = ADI").diagnosis == "order 需要 9 个字母；实际有 3 个"
 
 
 def test_a_step_that_comes_too_early_is_named() -> None:

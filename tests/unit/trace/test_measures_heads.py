@@ -455,7 +455,7 @@ def test_coarse_map_without_weights_is_refused_with_the_fix() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="no records, so it has nothing to tell"):
+    with pytest.raises(ArgumentError, match="no records, so there is nothing to show"):
         find_heads(Trace())
     for wrong in (0, 1.5, "all"):
         with pytest.raises(ArgumentError, match=f"queries={wrong!r}"):

@@ -74,7 +74,7 @@ def test_exact_text_in_chinese() -> None:
         "你  ░.05  ░.15  █.80\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "行：谁在看；列：被看的\n"
+        "行：查询；列：键（被关注的词元）\n"
     )
 
 
@@ -89,7 +89,7 @@ def test_masked_cells_and_fully_masked_rows_are_marked() -> None:
         "a␊mat  ▒.25   ▒.25   ▒.25   ▒.25\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "rows look at columns · dots: hidden or exactly 0 · ∅ sees nothing\n"
+        "rows look at columns · dots: masked or exactly 0 · ∅ sees nothing\n"
     )
 
 
@@ -104,7 +104,7 @@ def test_exact_text_of_several_heads() -> None:
         + "· · · · ████████    ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓    ████████░░░░░░░░\n" * 4
         + "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "rows look at columns · dots: hidden or exactly 0\n"
+        "rows look at columns · dots: masked or exactly 0\n"
         "first token receives over 75 % in heads: 2\n"
     )
 
@@ -378,7 +378,7 @@ def test_colours_do_not_depend_on_earlier_calls() -> None:
 def test_pixels_show_two_rows_per_line() -> None:
     text = shown(Trace.from_weights(causal(60)), color="truecolor")
     assert sum("▀" in line for line in text.splitlines()) == 30
-    assert "blank: hidden" in text
+    assert "blank: masked" in text
     assert "two rows per line" in text
     assert "每行文字对应图中上下两行" in shown(Trace.from_weights(causal(60)), color="truecolor", lang="zh")
     few = shown(Trace.from_weights(np.full((3, 90), 1 / 90)), color="truecolor")

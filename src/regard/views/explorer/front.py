@@ -6,7 +6,7 @@ in the modules raises a FrontError, which no input of a person can cause.
 
 Variables get short names, each name the same one wherever it stands and no two names the same one, so every use still
 means what it meant. Properties, what no module declares, such as `document`, and most functions, which are named where
-an error in somebody's browser is reported, keep their names.
+an error in the user's browser is reported, keep their names.
 """
 
 import re

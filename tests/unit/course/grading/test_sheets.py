@@ -155,7 +155,7 @@ def test_the_right_answer_is_not_shown(sums: Exercise) -> None:
         (
             "first.mean = [1, 2]",
             "the number of values in first.mean should be 1, not 2",
-            "first.mean 需要 1 个数；现在有 2 个",
+            "first.mean 需要 1 个数；实际有 2 个",
         ),
         ("first.mean = 'two'", "first.mean is wrong", "first.mean 不正确"),
         ("first.mean = [[1], [2, 3]]", "first.mean is wrong", "first.mean 不正确"),

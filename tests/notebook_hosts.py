@@ -22,7 +22,7 @@ import nbformat
 from playwright.sync_api import BrowserContext
 
 CLOSED = "http://127.0.0.1:9"
-"""A proxy that nobody listens at: a request of a server to elsewhere fails at once."""
+"""A proxy address at a port without a server, so that a request to another host fails at once."""
 SETTINGS = {
     "LabApp": {"expose_app_in_browser": True, "news_url": None, "extension_manager": "readonly"},
     "JupyterNotebookApp": {"expose_app_in_browser": True},

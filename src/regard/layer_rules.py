@@ -35,7 +35,7 @@ def check_positions(found: Shape, x: Shape) -> None:
 def check_rotations(found: Shape, x: Shape) -> None:
     """Raise ShapeError unless rotations fit x as positions do and have half its width."""
     if not _fits_positions_of(found[:-1], x) or 2 * found[-1] != x[-1]:
-        raise ShapeError("turns-shape", found=tuple(found), x=tuple(x), T=x[-2], E=x[-1])
+        raise ShapeError("rotations-shape", found=tuple(found), x=tuple(x), T=x[-2], E=x[-1])
 
 
 def _fits_positions_of(found: Shape, x: Shape) -> bool:

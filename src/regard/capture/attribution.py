@@ -19,7 +19,7 @@ from regard.capture.effects import (
     logits_of,
     named_call,
     prediction_of,
-    token_speller,
+    token_name_function,
 )
 from regard.capture.module_names import ModuleNames
 from regard.capture.recording import COARSE, EXACT, output_projection, weight_of
@@ -62,7 +62,7 @@ class LogitAttribution:
     token: Tensor
     position: Tensor
     against: Tensor | None = None
-    spell: Callable[[int], str] = str
+    token_name: Callable[[int], str] = str
     """Converts an id to text."""
 
     def ranked(self, sample: int = 0) -> list[HeadContribution]:
@@ -86,9 +86,9 @@ class LogitAttribution:
     __repr__ = __str__
 
     def _table(self, sample: int, lang: Language, count: int) -> str:
-        position, names = int(self.position[sample]), {"token": self.spell(int(self.token[sample]))}
+        position, names = int(self.position[sample]), {"token": self.token_name(int(self.token[sample]))}
         if self.against is not None:
-            names["against"] = self.spell(int(self.against[sample]))
+            names["against"] = self.token_name(int(self.against[sample]))
         key = "attribution-title" if self.against is None else "attribution-title-against"
         title = say(key, lang, position=position, **names)
         title = f"{say('effect-sample', lang, sample=sample)}{title}" if len(self.token) > 1 else title
@@ -160,7 +160,7 @@ def logit_attribution(
     direction, logit = stream.direction(tokens, others)
     heads = {record.name: stream.contributions(record, direction) for record in stream.records}
     rest = logit - torch.stack([one.sum(-1) for one in heads.values()]).sum(0)
-    return LogitAttribution(logit, heads, rest, tokens, at, others, token_speller(tokenizer))
+    return LogitAttribution(logit, heads, rest, tokens, at, others, token_name_function(tokenizer))
 
 
 class _Call(NamedTuple):

@@ -26,7 +26,7 @@ from regard.statistics_table import bytes_of
 FREE_MEMORY_DIVISOR = 4
 """Without a budget, a watch uses up to free memory divided by this."""
 
-UNASKED = 2**27
+UNCHECKED_BYTES = 2**27
 """Without a budget, bytes that a watch uses before it asks how much memory is free: asking takes longer than a call."""
 
 COARSEST = 16
@@ -61,7 +61,7 @@ class Budget:
         exact = _bytes_of_exact(captured, self._see.v) if self._see.qk else 0
         Ev = 0 if captured.v is None else captured.v.shape[-1]
         need = bytes_of(self._see, sizes, Ev) + exact
-        if self._budget is None and self._wanted + need <= UNASKED:
+        if self._budget is None and self._wanted + need <= UNCHECKED_BYTES:
             self._wanted += need
             return self._see
         if self._budget is None:  # a Record is on the same device as its source
@@ -89,7 +89,7 @@ class Budget:
 
     def fits_again(self, need: int) -> bool:
         """Whether a Record of this many bytes, like one that was just counted, fits; False if `fit` must decide."""
-        return self._budget is None and self._wanted + need <= UNASKED
+        return self._budget is None and self._wanted + need <= UNCHECKED_BYTES
 
     def count(self, need: int) -> None:
         """Count a Record that `fits_again`."""

@@ -13,7 +13,7 @@ from regard.arrays import is_integer
 from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.edits import modules_in_layer
 from regard.capture.module_names import ModuleNames
-from regard.capture.token_labels import speller
+from regard.capture.token_labels import token_names_function
 from regard.capture.watching import watch
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.messages import Language, Listed, language, say
@@ -101,7 +101,7 @@ def kl_divergence(before: Tensor, after: Tensor) -> Tensor:
     return torch.where(p > 0, p * (before - after), 0.0).sum(-1)
 
 
-def label_speller(model: nn.Module) -> Callable[[int], str]:
+def label_name_function(model: nn.Module) -> Callable[[int], str]:
     """A function from class numbers to the names in the model's config, or to the numbers."""
     labels = getattr(getattr(model, "config", None), "id2label", None)
     names = labels if isinstance(labels, Mapping) else {}
@@ -200,7 +200,7 @@ class Effect:
     before: Tensor
     after: Tensor
     token: Tensor
-    spell: Callable[[int], str] = str
+    token_name: Callable[[int], str] = str
     """Converts an id to text."""
     kind: Kind = "next"
     position: Tensor | None = None
@@ -253,7 +253,7 @@ class Effect:
             sign = "→ " if i == chosen else "  "
             rows.append(
                 (
-                    sign + self.spell(i),
+                    sign + self.token_name(i),
                     f"{was:.4f}",
                     f"{now:.4f}",
                     f"{round(now - was, 4) + 0.0:+.4f}".replace("-", "−"),
@@ -314,8 +314,10 @@ def effect(
             after = logits_of(model(*args, **kwargs))
     predicted = prediction_of(model, given, before, after, position=position, tokenizer=tokenizer)
     was, now = predicted.of(before), predicted.of(after)
-    spell = label_speller(model) if predicted.kind in ("class", "token-class") else token_speller(tokenizer)
-    return Effect(was, now, chosen_token(token, was), spell, predicted.kind, predicted.position, predicted.found)
+    token_name = (
+        label_name_function(model) if predicted.kind in ("class", "token-class") else token_name_function(tokenizer)
+    )
+    return Effect(was, now, chosen_token(token, was), token_name, predicted.kind, predicted.position, predicted.found)
 
 
 def without_path(model: nn.Module, run: Callable[[], Any], path: Any) -> dict[str, tuple[Record, list[int]]]:
@@ -408,15 +410,15 @@ def chosen_token(token: Any, before: Tensor, option: str = "token") -> Tensor:
     return torch.tensor([int(i) for i in ids], device=before.device)
 
 
-def token_speller(tokenizer: Any) -> Callable[[int], str]:
+def token_name_function(tokenizer: Any) -> Callable[[int], str]:
     """A function from ids to quoted tokens: decoded text if it is valid, so that spaces and line breaks show."""
-    spell = speller(tokenizer)
-    if spell is None:
+    token_name = token_names_function(tokenizer)
+    if token_name is None:
         return str
 
     def quoted(i: int) -> str:
         text = tokenizer.decode([i]) if hasattr(tokenizer, "decode") else ""
-        return repr(text if text and "\ufffd" not in text else spell([i])[0])
+        return repr(text if text and "\ufffd" not in text else token_name([i])[0])
 
     return quoted
 

@@ -87,7 +87,7 @@ class Inputs:
 
 
 class Tower:
-    """What the attributes of a module say about its patches: sizes, tokens before them, how patches are merged and put in windows."""
+    """What the attributes of a module say about its patches: sizes, tokens before them, merging, windows."""
 
     def __init__(self, module: nn.Module, config: Any) -> None:
         self._config = config

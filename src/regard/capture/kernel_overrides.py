@@ -1,6 +1,6 @@
 """Overrides of PyTorch's attention operators: a thread listens to them, and all other operators cost nothing.
 
-Each override calls the original kernel, then notifies the listeners of its thread; other threads only call the original.
+Each override calls the original kernel, then notifies the listeners of its thread. Other threads call only it.
 The overrides serve the whole process. They are registered when the first listener begins and stay: to register and
 remove them takes a millisecond for each watch, an override without listeners 4 µs for each attention. Where another
 library overrides the same operators, two libraries could call kernels that the other removes: where it came first, our

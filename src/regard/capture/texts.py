@@ -19,7 +19,7 @@ from regard.capture.attention_kinds import sees_last
 from regard.capture.call_masks import PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place, running_arguments
-from regard.capture.token_labels import Text, TokenIds, TokenRows, TokenSpeller, as_batch, token_tables
+from regard.capture.token_labels import GuardedTokenizer, Text, TokenIds, TokenRows, as_batch, token_tables
 from regard.records import DecodeStep, Kind, next_tokens
 
 aten = torch.ops.aten
@@ -136,7 +136,7 @@ class TextTracker:
     def __init__(
         self,
         model: nn.Module,
-        speller: TokenSpeller,
+        tokenizer: GuardedTokenizer,
         pads: PadIds | None = None,
         names: ModuleNames | None = None,
     ) -> None:
@@ -147,7 +147,7 @@ class TextTracker:
         self.streams = Streams(tables) if tables and reads_more else None
         """For models that read more than text: the ids that each hidden state comes from."""
         self._pads = pads or PadIds(model, None)
-        self._speller = speller
+        self._tokenizer = tokenizer
         self._texts: dict[str, Text] = {}
         """By kind; with "/other" for sequences that are not text."""
         self.forwards = 0
@@ -184,7 +184,7 @@ class TextTracker:
         key = kind if streams is None or streams[0] is not None else f"{kind}/other"
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[key] = Text(place.name, self._speller)
+            text = self._texts[key] = Text(place.name, self._tokenizer)
         if text.leader == place.name:
             self.forwards += 1
             keys = None if kind == "encoder" else _cached(captured, B)
@@ -258,7 +258,7 @@ class TextTracker:
                 labels = tensor.cpu().numpy()
                 before = labels[:, :-1]
                 if ((before == text.ids[:, 1:]) | (before < 0)).all():  # positions that a loss ignores are negative
-                    last = self._speller.tokens(np.maximum(labels[:, -1], 0).tolist())
+                    last = self._tokenizer.tokens(np.maximum(labels[:, -1], 0).tolist())
                     return [token if label >= 0 else "" for token, label in zip(last, labels[:, -1], strict=True)]
         return None
 
@@ -277,7 +277,7 @@ class TextTracker:
         return tokens._replace(key_tokens=self._tokens_of(_ids_of(keys, B, S)))
 
     def _tokens_of(self, ids: np.ndarray | None) -> TokenRows | None:
-        rows = None if ids is None else self._speller.tokens_of_rows(ids.tolist())
+        rows = None if ids is None else self._tokenizer.tokens_of_rows(ids.tolist())
         return None if rows is None else tuple(map(tuple, rows))
 
     def _follow_sources(self, text: Text) -> None:

@@ -24,27 +24,31 @@ from regard.records import DecodeStep
 from regard.text import Tokenizer
 from regard.text.segmentation import byte_level_bytes, text_or_hex
 
-Spell = Callable[[Sequence[int]], list[str]]
+TokenNames = Callable[[Sequence[int]], list[str]]
 """Converts ids to one string each."""
 
 _OTHER_ARGUMENTS = re.compile(r"mask|type|pos|seg|label|target", re.I)
 _OTHER_TABLES = re.compile(r"pos|wpe|type|seg|relative|time|patch|class", re.I)
 
 
-def speller(tokenizer: Any) -> Spell | None:
+def token_names_function(tokenizer: Any) -> TokenNames | None:
     """A function that converts ids to tokens with this tokenizer; None for None. ArgumentError if it is no tokenizer.
 
-    >>> speller(lambda ids: [str(i) for i in ids])([7, 8])
+    >>> token_names_function(lambda ids: [str(i) for i in ids])([7, 8])
     ['7', '8']
     """
     if tokenizer is None:
         return None
-    spell = tokenizer.pieces if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "convert_ids_to_tokens", None)
-    spell = spell or getattr(getattr(tokenizer, "tokenizer", None), "convert_ids_to_tokens", None)  # a processor's
-    if spell is None and (isinstance(tokenizer, type) or not callable(tokenizer)):
+    token_names = (
+        tokenizer.pieces if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "convert_ids_to_tokens", None)
+    )
+    token_names = token_names or getattr(
+        getattr(tokenizer, "tokenizer", None), "convert_ids_to_tokens", None
+    )  # a processor's
+    if token_names is None and (isinstance(tokenizer, type) or not callable(tokenizer)):
         raise ArgumentError("watch-tokenizer", found=type(tokenizer).__name__)
-    convert = spell or tokenizer
-    as_text = _text_of_bytes(tokenizer) if spell is not None and not isinstance(tokenizer, Tokenizer) else None
+    convert = token_names or tokenizer
+    as_text = _text_of_bytes(tokenizer) if token_names is not None and not isinstance(tokenizer, Tokenizer) else None
 
     def checked(ids: Sequence[int]) -> list[str]:
         found = convert(list(ids))
@@ -77,27 +81,27 @@ def _text_of_bytes(tokenizer: Any) -> Callable[[str], str] | None:
     return text
 
 
-class TokenSpeller:
+class GuardedTokenizer:
     """A tokenizer that is called during a model's forward: its errors must not stop the model.
 
     error   the first error; after it there are no tokens
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._spell = speller(tokenizer)
+        self._token_names = token_names_function(tokenizer)
         self.error: str | None = None
 
     @property
     def available(self) -> bool:
         """Whether tokens can be spelled."""
-        return self._spell is not None and self.error is None
+        return self._token_names is not None and self.error is None
 
     def tokens_of_rows(self, rows: Sequence[Sequence[int]]) -> list[list[str]] | None:
         """The tokens of several texts; None without a tokenizer, or after it failed."""
-        if self._spell is None or self.error is not None:
+        if self._token_names is None or self.error is not None:
             return None
         try:
-            return [self._spell(row) for row in rows]
+            return [self._token_names(row) for row in rows]
         except Exception as error:  # the tokenizer may be any function of the user
             self.error = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return None
@@ -241,7 +245,7 @@ TokenRows = tuple[tuple[str, ...], ...]
 class Text:
     """What one side of a model has read so far: `total` tokens. `T`, `step` and `ids` belong to the last call."""
 
-    def __init__(self, leader: str, speller: TokenSpeller) -> None:
+    def __init__(self, leader: str, tokenizer: GuardedTokenizer) -> None:
         self.leader = leader
         """The module whose calls are counted: the first that was seen."""
         self.B = self.T = self.total = 0
@@ -251,7 +255,7 @@ class Text:
         """Which of the ids are not padding, B T; None for all."""
         self.ended = np.zeros(0, bool)
         """Which samples had ended after the last call, B."""
-        self._speller = speller
+        self._tokenizer = tokenizer
         self._fingerprints: Tensor | None = None
         self._rows: list[list[str]] | None = None
         self._windows: dict[tuple[int, int], TokenRows] = {}
@@ -319,7 +323,7 @@ class Text:
         old, step = self._rows, self.step
         new = None
         if ids is not None and (step is None or old is not None):
-            new = self._speller.tokens_of_rows(ids.tolist())
+            new = self._tokenizer.tokens_of_rows(ids.tolist())
         if new is not None and step is not None and old is not None:
             new = [old[parent][:start] + row for parent, row in zip(step.parents, new, strict=True)]
         self._rows = new

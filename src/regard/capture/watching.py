@@ -43,7 +43,7 @@ from regard.capture.recording import (
 )
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
-from regard.capture.token_labels import TokenSpeller
+from regard.capture.token_labels import GuardedTokenizer
 from regard.capture.watched_trace import DecodeHistory, WatchedTrace, warn_of
 from regard.errors import ArgumentError, RegardError
 from regard.masks.padding import Padding
@@ -172,12 +172,12 @@ class Watcher:
         self.layouts = Layouts()
         self.order = CompiledOrder(self.names)
         self.kinds = Kinds(self.names)
-        self._speller = TokenSpeller(tokenizer)
+        self._tokenizer = GuardedTokenizer(tokenizer)
         self.images = ImageTracker(model, self.names, images, tokenizer)
         self.trace.split = split_of(model, self._chosen_modules)
-        self.texts = TextTracker(model, self._speller, PadIds(model, tokenizer), self.names)
+        self.texts = TextTracker(model, self._tokenizer, PadIds(model, tokenizer), self.names)
         self.paddings = PaddingTracker()
-        self.trace.spell = self._speller.tokens if self._speller.available else None
+        self.trace.token_names = self._tokenizer.tokens if self._tokenizer.available else None
         self.history = DecodeHistory()
         has_sparse = facts.once("sparse", lambda: bool(sparse_places(self.names.places)))
         sparse = sparse_places(self.names.places) if has_sparse else {}
@@ -431,9 +431,9 @@ class Watcher:
             None if mismatch is None else say("watch-order", calls=mismatch[0], count=mismatch[1]),
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
-            say("watch-no-words", reason=self._speller.error) if self._speller.error else None,
+            say("watch-no-words", reason=self._tokenizer.error) if self._tokenizer.error else None,
             self.images.warning(),
-            say("watch-tables") if self.texts.guessed and self._speller.available else None,
+            say("watch-tables") if self.texts.guessed and self._tokenizer.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),
             say("watch-lost", names=Listed.few(lost_names, 3)) if lost_names else None,
             *self._refusals(),

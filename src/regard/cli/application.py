@@ -39,7 +39,7 @@ class Command(TyperCommand):
         try:
             os.getcwd()
         except OSError as error:
-            raise FileError("cli-folder-gone") from error
+            raise FileError("folder-removed") from error
         return super().invoke(ctx)
 
 

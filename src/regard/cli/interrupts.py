@@ -31,7 +31,7 @@ def was_interrupted() -> bool:
     return _was_interrupted
 
 
-def forget() -> None:
+def clear_interrupt() -> None:
     """Ctrl-C stopped one part of the command, which continues: a later error is not its consequence."""
     global _was_interrupted
     _was_interrupted = False

@@ -270,7 +270,7 @@ def _lines(is_terminal: bool) -> Iterator[str]:
 
 
 def _answer(talk: "Conversation", text: str, options: Mapping[str, Any], as_json: bool) -> None:
-    """Print the answer as it is written. Ctrl-C stops this answer; an error is printed, and the conversation continues."""
+    """Print the answer as it is written. Ctrl-C stops this answer. An error is printed; the conversation continues."""
     pieces = talk.ask(text, **options)
     stopped, answer = False, ""
     try:
@@ -279,7 +279,7 @@ def _answer(talk: "Conversation", text: str, options: Mapping[str, Any], as_json
             if not as_json:
                 put(piece if answer != piece else piece.lstrip("\n"), end="", flush=True)
     except KeyboardInterrupt:
-        interrupts.forget()
+        interrupts.clear_interrupt()
         stopped = True
     except RegardError as error:
         if not (sys.stdin is not None and sys.stdin.isatty()):

@@ -27,7 +27,7 @@ LARGEST = 2**22
 """In bytes; progress on a thousand exercises needs a tenth of it."""
 MOST = 10**9
 """The largest count that is valid in a file."""
-PATIENCE = 10.0
+LOCK_TIMEOUT = 10.0
 """Seconds to wait for another writer; one write takes a few milliseconds."""
 
 Rating = Literal["again", "unsure", "good"]
@@ -317,13 +317,13 @@ def _require(condition: bool) -> None:
 
 
 def _wait_for(descriptor: int, path: Path) -> None:
-    patience = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             return try_lock(descriptor)
         except BlockingIOError as error:
-            if time.monotonic() > patience:
-                raise FileError("progress-busy", path=str(path), seconds=PATIENCE) from error
+            if time.monotonic() > deadline:
+                raise FileError("progress-busy", path=str(path), seconds=LOCK_TIMEOUT) from error
             time.sleep(0.02)
         except OSError:  # a file system without locks
             return None

@@ -144,7 +144,7 @@ def _masked(c: Calculation, lang: Language | None) -> Lines:
     def lines() -> Lines:
         for i, visible in enumerate(c.allowed):
             if fully_masked[i]:
-                yield say("hand-blind", lang, row=i)
+                yield say("hand-fully-masked", lang, row=i)
             elif nonfinite[i]:
                 yield say("hand-not-finite", lang, row=i)
             elif visible.all():

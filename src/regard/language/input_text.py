@@ -176,8 +176,8 @@ class InputText(NamedTuple):
 class Note(NamedTuple):
     """A note about an input text: a message key and the parts of the text.
 
-    kind   "read-as": the text with corrected spelling; "text-strange": parts that are not English; "text-unseen": words
-           that are not in the training text; "text-wordless": a text without words; "text-numbers": lost numbers
+    kind   "read-as": the text with corrected spelling; "text-not-english": parts that are not English; "text-unseen":
+           words that are not in the training text; "text-wordless": a text without words; "text-numbers": lost numbers
     """
 
     kind: str
@@ -208,7 +208,7 @@ def input_notes(model: "LanguageModel", given: InputText, output: str | None) ->
     """The notes about a text and the model's translation; None for one that the model did not write."""
     found = {"read-as": [given.text] if given.text != given.plain else []}
     if _reads_english(model):
-        found["text-strange"], found["text-unseen"] = _find_unknown(model, given)
+        found["text-not-english"], found["text-unseen"] = _find_unknown(model, given)
         found["text-wordless"] = [] if any(map(str.isalnum, given.plain)) else [given.plain]
         found["text-numbers"] = [] if output is None else lost_numbers(given.plain, output)
     return tuple(Note(kind, tuple(parts)) for kind, parts in found.items() if parts)

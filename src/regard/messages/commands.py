@@ -165,7 +165,7 @@ MESSAGES: dict[str, Message] = {
         "Set PYTHONIOENCODING=utf-8 to print them",
         zh="标准输出的编码是 {encoding}，无法表示其中一些字符，已写成 \\uXXXX；设置 PYTHONIOENCODING=utf-8 可正常输出",
     ),
-    "cli-folder-gone": Message(
+    "folder-removed": Message(
         en="the current folder has been deleted or cannot be read: change to another one (cd)",
         zh="当前文件夹已被删除或无法访问，请先换到别的文件夹（cd）",
     ),

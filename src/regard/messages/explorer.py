@@ -172,7 +172,9 @@ MESSAGES: dict[str, Message] = {
         en="Lines from each word that reads to the words it reads from. Arrow keys choose a word, r changes the side.",
         zh="从读取的词到被读取的词的连线。方向键选词，r 换边。",
     ),
-    "explorer-lines-told": Message(en="{count} lines, weight {weight} or more", zh="{count} 条线，权重不小于 {weight}"),
+    "explorer-lines-count": Message(
+        en="{count} lines, weight {weight} or more", zh="{count} 条线，权重不小于 {weight}"
+    ),
     "explorer-lines-part": Message(
         en="{count} lines, weight {weight} or more; {shown} words around the selected one",
         zh="{count} 条线，权重不小于 {weight}；只显示所选词周围的 {shown} 个词",
@@ -196,7 +198,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-weight": Message(en="weight", zh="权重"),
     "explorer-looks": Message(en="This word looks at", zh="这个词看向"),
     "explorer-seen": Message(en="Looked at by", zh="看向它的词"),
-    "explorer-nobody": Message(en="none", zh="无"),
+    "explorer-none": Message(en="none", zh="无"),
     "explorer-sees-nothing": Message(en="sees no key at all", zh="看不到任何键"),
     "explorer-pins": Message(en="Pinned", zh="已固定"),
     "explorer-pin-remove": Message(en="Remove the pin {cell}", zh="取消固定 {cell}"),

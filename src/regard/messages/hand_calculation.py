@@ -104,7 +104,7 @@ MESSAGES: dict[str, Message] = {
         en="every key is visible to q{row}",
         zh="q{row} 可见所有的键",
     ),
-    "hand-blind": Message(
+    "hand-fully-masked": Message(
         en="no key is visible to q{row}: all its scores are -inf",
         zh="q{row} 没有可见的键：它的得分全是 -inf",
     ),

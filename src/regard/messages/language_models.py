@@ -235,7 +235,7 @@ MESSAGES: dict[str, Message] = {
         en="the model knows none of the characters in {found!r}: it knows only {known}",
         zh="{found!r} 里没有模型认识的字符：它只认识 {known}",
     ),
-    "text-strange": Message(
+    "text-not-english": Message(
         en="the model {name!r} reads English only and does not know: {found}; "
         "its output for these parts is not reliable",
         zh="模型 {name!r} 只能读英文，不认识：{found}；这部分的结果不可靠",

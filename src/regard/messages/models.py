@@ -114,7 +114,8 @@ MESSAGES: dict[str, Message] = {
     "recurrent-forget-bias": Message(
         en="forget_bias={value!r} must be a finite number and needs cell='lstm'; found cell={cell!r}. Set it to None "
         "for random biases",
-        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；实际为 cell={cell!r}。设为 None 则随机初始化偏置",
+        zh="forget_bias={value!r} 必须是有限的数，并且要求 cell='lstm'；实际为 cell={cell!r}。"
+        "设为 None 则随机初始化偏置",
     ),
     "recurrent-padding": Message(
         en="a recurrent model reads padding as text: give texts of one length, or one text at a time",
@@ -228,7 +229,7 @@ MESSAGES: dict[str, Message] = {
         en="the cache has dtype {there} and the new input {found}; call begin again after changing dtype or autocast",
         zh="缓存的 dtype 是 {there}，新输入的是 {found}；改变 dtype 或 autocast 之后请重新调用 begin",
     ),
-    "compile-looking": Message(
+    "compile-recording": Message(
         en="a compiled step does not call Python, so attention cannot be recorded: leave out compile=True or attend=",
         zh="编译后的步骤不经过 Python，无法记录注意力：请去掉 compile=True，或去掉 attend=",
     ),
@@ -306,7 +307,7 @@ MESSAGES: dict[str, Message] = {
         en="rotary positions need at least two axes, (…, positions, width); found x {found}",
         zh="旋转位置编码至少需要两个轴（…，位置，宽度）；实际为 x {found}",
     ),
-    "turns-shape": Message(
+    "rotations-shape": Message(
         en="rotations {found} do not fit x {x}: compute them for d_head={E} and the {T} positions of x; "
         "for one row per sample and several heads compute them from positions[:, None]",
         zh="rotations {found} 与 x {x} 不匹配：请按 d_head={E}、与 x 相同的 {T} 个位置计算；"

@@ -187,7 +187,7 @@ MESSAGES: dict[str, Message] = {
         en="line {line} has an invisible character ({code}), often copied from a web page; type the line again",
         zh="第 {line} 行有不可见的字符（{code}），通常是从网页复制来的；请重新输入这一行",
     ),
-    "source-strange": Message(
+    "source-character": Message(
         en="line {line} has the character {sign}, which is not valid in Python",
         zh="第 {line} 行的字符 {sign} 在 Python 中无效",
     ),

@@ -21,7 +21,7 @@ MESSAGES: dict[str, Message] = {
     "screen-head-column": Message(en="head", zh="头"),
     "screen-layer": Message(en="layer {layer}", zh="层 {layer}"),
     "screen-layer-of-kind": Message(en="layer {layer} · {kind}", zh="第 {layer} 层 · {kind}"),
-    "screen-telling": Message(
+    "screen-clearest": Message(
         en="of {count} heads, the one with the clearest pattern here",
         zh="{count} 个头中，在这段文本上模式最清晰的一个",
     ),
@@ -54,8 +54,8 @@ MESSAGES: dict[str, Message] = {
     "screen-positions-page": Message(
         en="columns show positions: html shows the tokens", zh="列上只标位置：改用 html 可看到词元"
     ),
-    "screen-blind": Message(en="∅ sees nothing", zh="∅ 什么也看不到"),
-    "screen-blind-count": Message(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
+    "screen-fully-masked": Message(en="∅ sees nothing", zh="∅ 什么也看不到"),
+    "screen-fully-masked-count": Message(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
     "screen-thousandths": Message(en="numbers are thousandths", zh="数字以千分之一为单位"),
     "screen-times": Message(en="numbers are weights times {factor:,}", zh="数字是权重的 {factor:,} 倍"),
     "screen-bad": Message(en="red or !: NaN", zh="红色或 !：NaN"),

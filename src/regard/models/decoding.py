@@ -182,7 +182,7 @@ def start_decoding(
     inputs.check_decodes(model.config)
     check_evaluating(model)
     if compile and attend is not attend_in_model:
-        raise ArgumentError("compile-looking")
+        raise ArgumentError("compile-recording")
     if max_len is not None:
         check_counts(max_len=(max_len, 1))
     limits = [limit for limit in (model.config.max_len, max_len) if limit is not None]

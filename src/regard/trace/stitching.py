@@ -24,7 +24,7 @@ from regard.statistics_table import STATISTICS
 from regard.trace.decode_runs import DecodeRun, Ends, is_interleaved, runs_for_texts, runs_of, start_of
 from regard.trace.pooling import pool
 
-Spell = Callable[[Sequence[int]], list[str]]
+TokenNames = Callable[[Sequence[int]], list[str]]
 WEIGHTS_AT_ONCE = 2**22
 """Number of weights computed at once while a map is pooled: 16 MiB."""
 MOST_KEYS = 2**25
@@ -32,13 +32,13 @@ MOST_KEYS = 2**25
 
 
 def stitched_records(
-    records: Iterable[Record], ids: Any = None, map: int | None = 256, spell: Spell | None = None
+    records: Iterable[Record], ids: Any = None, map: int | None = 256, token_names: TokenNames | None = None
 ) -> list[Record]:
     """One Record for each text that a module processed; a text of one call is unchanged.
 
     ids   the texts to follow, N L, as returned by a search: one Record per module, from the run that read most of them;
           without ids, the samples of the last step of each run
-    spell converts ids to tokens, where possible: the last generated token was never read
+    token_names converts ids to tokens, where possible: the last generated token was never read
     """
     runs = runs_of(records)
     interleaved = next((run for run in runs if is_interleaved(run, runs)), None)
@@ -47,17 +47,21 @@ def stitched_records(
     if ids is None:
         return [_stitched(run, None, map) for run in runs]
     texts = to_numpy(ids)
-    return [_stitched(run, ends, map, texts, spell) for run, ends in runs_for_texts(runs, texts)]
+    return [_stitched(run, ends, map, texts, token_names) for run, ends in runs_for_texts(runs, texts)]
 
 
 def _stitched(
-    run: DecodeRun, ends: Ends | None, map: int | None, texts: np.ndarray | None = None, spell: Spell | None = None
+    run: DecodeRun,
+    ends: Ends | None,
+    map: int | None,
+    texts: np.ndarray | None = None,
+    token_names: TokenNames | None = None,
 ) -> Record:
     calls, last = run.calls, len(run.calls) - 1
     if run.is_encoder or (last == 0 and ends is None):
         return calls[0].named(run.module)
     stitch = StitchedWeights(calls, ends or [(last, row) for row in range(calls[last].shape[0])])
-    after = None if texts is None or spell is None or ends is None else stitch.after(texts, spell)
+    after = None if texts is None or token_names is None or ends is None else stitch.after(texts, token_names)
     return stitch.record(map, after)
 
 
@@ -114,11 +118,12 @@ class StitchedWeights(ExactWeights):
         last = self.first + self.T
         return min((piece.start for piece in self.pieces if piece.rows[sample] < 0), default=last)
 
-    def after(self, texts: np.ndarray, spell: Spell) -> list[str]:
+    def after(self, texts: np.ndarray, token_names: TokenNames) -> list[str]:
         """The token of each text after the last one that was read; "" where the text ends there."""
         places = [self.end_of_text(sample) for sample in range(len(texts))]
         return [
-            spell([int(text[place])])[0] if place < len(text) else "" for text, place in zip(texts, places, strict=True)
+            token_names([int(text[place])])[0] if place < len(text) else ""
+            for text, place in zip(texts, places, strict=True)
         ]
 
     def record(self, bins: int | None = 256, after: Sequence[str] | None = None) -> Record:

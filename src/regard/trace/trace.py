@@ -60,7 +60,7 @@ class Trace:
         """The likeliest next tokens of every query of the decoder, with their probabilities, where known."""
         self.beams: tuple[WrittenBeam, ...] | None = None
         """The texts that beam search found, best first, as tokens with their scores, where known."""
-        self.spell: Callable[[Sequence[int]], list[str]] | None = None
+        self.token_names: Callable[[Sequence[int]], list[str]] | None = None
         """Converts ids to tokens, where a tokenizer is known; not saved in files."""
         self._relevance: Callable[[Trace, Any, int | None], list[Record]] | None = None
         """Computes `relevance`, where the records are those of a watched model."""
@@ -180,7 +180,7 @@ class Trace:
     def _part(self, records: Iterable[Record]) -> "Trace":
         """A Trace of other records with the same texts."""
         part = Trace(records)
-        part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
+        part.texts, part.opening, part.token_names = self.texts, self.opening, self.token_names
         part.candidates, part.beams, part.split = self.candidates, self.beams, self.split
         part._relevance = self._relevance
         return part
@@ -197,7 +197,7 @@ class Trace:
         from regard.trace.stitching import stitched_records
 
         map = See(map=map).map  # validates it
-        return self._part(stitched_records(self, ids, map, self.spell))
+        return self._part(stitched_records(self, ids, map, self.token_names))
 
     def gather(
         self, group: Any = None, split: "Split | None" = None, map: int | None = 256, positions: Any = None
@@ -217,7 +217,7 @@ class Trace:
         from regard.trace.processes import gathered
 
         whole = gathered(self, group, split, map, positions)
-        whole.spell = self.spell
+        whole.token_names = self.token_names
         return whole
 
     def __repr__(self) -> str:

@@ -69,7 +69,7 @@ def handle_signals() -> Iterator[StopRequest]:
 
 SECONDS = 20.0
 """Timeout for the other processes within a step. A longer one would report a lost process too late."""
-PATIENT_SECONDS = 1800.0
+LONG_TIMEOUT = 1800.0
 """Timeout while one process may be busy: reading, saving, compiling."""
 STOPPING_SECONDS = 60.0
 """Timeout after a stop request: a process that has not reached the barrier by then is lost."""
@@ -82,16 +82,16 @@ _LONGEST_PAUSE = 0.05
 class Ranks:
     """This process among `world`, on its device.
 
-    patient     the process group with a long timeout
-    following   the group in which the others have a long timeout and the first process a short one
-    request     the stop request of this process, while signals are handled
+    long_group         the process group with a long timeout
+    first_short_group  the group in which the others have a long timeout and the first process a short one
+    request            the stop request of this process, while signals are handled
     """
 
     rank: int
     world: int
     device: torch.device
-    patient: Any = None
-    following: Any = None
+    long_group: Any = None
+    first_short_group: Any = None
     request: StopRequest | None = None
 
     @property
@@ -108,12 +108,12 @@ class Ranks:
     def wait(self) -> None:
         """Wait until all processes arrive, with the long timeout."""
         if self.world > 1:
-            self._barrier(self.patient)
+            self._barrier(self.long_group)
 
     def wait_for_first(self) -> None:
         """Wait until the first process has finished its own work. It waits for the others only briefly."""
         if self.world > 1:
-            self._barrier(self.following)
+            self._barrier(self.first_short_group)
 
     def _barrier(self, group: Any) -> None:
         """Poll with short pauses: during one long gloo call, Python would handle no signal."""
@@ -156,11 +156,11 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
         backend = "nccl" if chosen.type == "cuda" else "gloo"
         timeout = timedelta(seconds=seconds or SECONDS)
         dist.init_process_group(backend, store=_rendezvous_store(timeout), rank=rank, world_size=world, timeout=timeout)
-        long = timedelta(seconds=PATIENT_SECONDS)
-        patient = dist.new_group(backend="gloo", timeout=long)
+        long = timedelta(seconds=LONG_TIMEOUT)
+        long_group = dist.new_group(backend="gloo", timeout=long)
         # Each process has its own timeout.
-        following = dist.new_group(backend="gloo", timeout=timeout if rank == 0 else long)
-        yield Ranks(rank, world, chosen, patient, following)
+        first_short_group = dist.new_group(backend="gloo", timeout=timeout if rank == 0 else long)
+        yield Ranks(rank, world, chosen, long_group, first_short_group)
     except (dist.DistError, RuntimeError) as error:
         if isinstance(error, RegardError | torch.OutOfMemoryError) or not _is_connection_error(error):
             raise

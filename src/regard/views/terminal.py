@@ -96,7 +96,7 @@ def trace_lines(
     whole = None if chosen else _opening_picture(records, opening_head(trace, given), samples, width, depth, scale)
     if whole is not None:
         count = sum(record.shape[1] for record in records)
-        key = "screen-named" if trace.opening == (whole.record.name, whole.head) else "screen-telling"
+        key = "screen-named" if trace.opening == (whole.record.name, whole.head) else "screen-clearest"
         lines = _head_lines(whole, width, depth, lang, [say(key, lang, count=count)])
     else:
         lines = _chosen_lines(records, head, samples, width, depth, lang, scale)

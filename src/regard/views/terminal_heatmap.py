@@ -257,9 +257,9 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     notes += _where_words_are(whole, layout, lang)
     masked = int((drawn.attending == 0).sum())
     if masked and layout.mode == "pixels":
-        notes.append(say("screen-blind-count", lang, count=masked))
+        notes.append(say("screen-fully-masked-count", lang, count=masked))
     elif masked:
-        notes.append(say("screen-blind", lang))
+        notes.append(say("screen-fully-masked", lang))
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
     notes += [*caption.scaling(whole, lang), *caption.sink(first_share(whole, compute=True), whole, lang)]

@@ -76,7 +76,7 @@ def test_the_default_is_a_share_of_free_memory(monkeypatch: pytest.MonkeyPatch) 
 def test_the_default_uses_the_memory_of_the_records_device(monkeypatch: pytest.MonkeyPatch) -> None:
     what = captured()
     weights = CapturedWeights(torch.rand(B, H, T, S).softmax(-1), torch.zeros(B, H, T))
-    monkeypatch.setattr("regard.capture.budget.UNASKED", 0)
+    monkeypatch.setattr("regard.capture.budget.UNCHECKED_BYTES", 0)
     monkeypatch.setattr("regard.capture.budget.available_bytes", lambda: 1 / 0)
     for one, place in ((what, what.q), (weights, weights.weights)):
         free = 4 * (bytes_of(EVERYTHING, (B, H, T, S)) + 10)  # and no memory for q and k

@@ -128,7 +128,7 @@ def test_tokens_print_as_text_if_they_are_text(model: Transformer) -> None:
             return [f"<0x{i:02X}>" for i in ids]
 
     moved = effect(model, IDS[:1], **SILENCE, tokenizer=TokenSpeller(), token=3)
-    assert (moved.spell(3), moved.spell(4)) == ("'<0x03>'", "' cat'")
+    assert (moved.token_name(3), moved.token_name(4)) == ("'<0x03>'", "' cat'")
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def run_together(*works: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_each_thread_hears_its_own_model(fused: bool) -> None:
+def test_each_thread_receives_the_calls_of_its_own_model(fused: bool) -> None:
     ready = threading.Barrier(3)
     models = [Attention(fused) for _ in range(3)]
     found: list[int] = []

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import Place
 from regard.capture.texts import TextTracker
-from regard.capture.token_labels import TokenSpeller
+from regard.capture.token_labels import GuardedTokenizer
 from regard.records import DecodeStep, Kind
 
 
@@ -19,7 +19,7 @@ class Model(nn.Module):
 
 def new_texts() -> tuple[TextTracker, Model]:
     model = Model()
-    return TextTracker(model, TokenSpeller(lambda ids: [str(i) for i in ids])), model
+    return TextTracker(model, GuardedTokenizer(lambda ids: [str(i) for i in ids])), model
 
 
 def read(texts: TextTracker, model: Model, ids: Tensor) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.capture.token_labels import TokenIds, speller, token_tables
+from regard.capture.token_labels import TokenIds, token_names_function, token_tables
 from regard.errors import ArgumentError
 from regard.text import Tokenizer, learn_tokenizer
 
@@ -16,11 +16,11 @@ from regard.text import Tokenizer, learn_tokenizer
 def test_our_tokenizer_and_functions() -> None:
     ours = learn_tokenizer(["床前明月光"], "characters")
     assert isinstance(ours, Tokenizer)
-    spell = speller(ours)
-    assert spell is not None
-    assert spell(ours.encode("明月")) == ["明", "月"]
-    assert speller(None) is None
-    named = speller(lambda ids: [f"<{i}>" for i in ids])
+    token_names = token_names_function(ours)
+    assert token_names is not None
+    assert token_names(ours.encode("明月")) == ["明", "月"]
+    assert token_names_function(None) is None
+    named = token_names_function(lambda ids: [f"<{i}>" for i in ids])
     assert named is not None
     assert named([3, 4]) == ["<3>", "<4>"]
 
@@ -35,25 +35,25 @@ def test_hugging_face_tokens_are_unchanged() -> None:
             return ["Ġcat" if i < 9 else None for i in ids]
 
     for tokenizer in (Theirs(), SimpleNamespace(tokenizer=Theirs())):
-        spell = speller(tokenizer)
-        assert spell is not None
-        assert spell([1, 10]) == ["Ġcat", "10"]  # vocabularies are padded: some ids have no token
+        token_names = token_names_function(tokenizer)
+        assert token_names is not None
+        assert token_names([1, 10]) == ["Ġcat", "10"]  # vocabularies are padded: some ids have no token
     assert calls == [[1, 10]] * 2
 
 
 @pytest.mark.parametrize("tokenizer", [3, "gpt2", str])
 def test_invalid_tokenizers_raise(tokenizer: Any) -> None:
     with pytest.raises(ArgumentError) as error:
-        speller(tokenizer)
+        token_names_function(tokenizer)
     assert error.value.key == "watch-tokenizer"
 
 
 @pytest.mark.parametrize("made", [["a"], "ab", 7, None])
 def test_a_function_must_return_one_string_per_id(made: Any) -> None:
-    spell = speller(lambda ids: made)
-    assert spell is not None
+    token_names = token_names_function(lambda ids: made)
+    assert token_names is not None
     with pytest.raises(ArgumentError) as error:
-        spell([1, 2])
+        token_names([1, 2])
     assert error.value.key == "watch-tokens"
 
 
@@ -206,15 +206,15 @@ def byte_level(fast: bool) -> Any:
 @pytest.mark.parametrize("fast", [True, False])
 def test_byte_level_tokens_are_decoded(fast: bool) -> None:
     tokenizer = byte_level(fast)
-    spell = speller(tokenizer)
-    assert spell is not None
+    token_names = token_names_function(tokenizer)
+    assert token_names is not None
     ids = tokenizer.encode("the cat月 café<|end|>")
-    found = spell(ids)
+    found = token_names(ids)
     assert " cat" in found
     assert {"café", "<|end|>"} <= set(found)  # an added token, in plain letters
     assert not any("Ġ" in token for token in found)
     assert found[found.index(" cat") + 1 :][:3] == ["⟨E6⟩", "⟨9C⟩", "⟨88⟩"]
-    assert [spell([one])[0] for one in ids] == found  # as during generation, token by token
+    assert [token_names([one])[0] for one in ids] == found  # as during generation, token by token
 
 
 def test_other_vocabularies_are_unchanged() -> None:
@@ -222,6 +222,6 @@ def test_other_vocabularies_are_unchanged() -> None:
         def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
             return ["▁Ġcat", "æľ"][: len(ids)]
 
-    spell = speller(Pieces())
-    assert spell is not None
-    assert spell([0, 1]) == ["▁Ġcat", "æľ"]
+    token_names = token_names_function(Pieces())
+    assert token_names is not None
+    assert token_names([0, 1]) == ["▁Ġcat", "æľ"]

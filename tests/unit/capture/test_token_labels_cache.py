@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.capture.token_labels import KeyHistory, Text, TokenSpeller
+from regard.capture.token_labels import GuardedTokenizer, KeyHistory, Text
 from regard.records import DecodeStep
 
 
@@ -20,7 +20,7 @@ def spelled(text: Text, count: int) -> list[list[str]] | None:
 
 
 def started(texts: list[list[int]]) -> Text:
-    text = Text("h.0", TokenSpeller(lambda ids: [str(i) for i in ids]))
+    text = Text("h.0", GuardedTokenizer(lambda ids: [str(i) for i in ids]))
     B, T = len(texts), len(texts[0])
     text.advance(keys_of(texts), B, T, T, np.array(texts))
     return text
@@ -96,7 +96,7 @@ def test_a_cropped_cache_that_drops_old_keys() -> None:
 
 def test_keys_without_positions_are_cropped_as_little_as_possible() -> None:
     """Like values: the same words twice have equal keys."""
-    text = Text("h.0", TokenSpeller(None))
+    text = Text("h.0", GuardedTokenizer(None))
     words = torch.tensor([1.0, 2, 1, 2, 5])[None, None, :, None]
     text.advance(words, 1, 5, 5, None)
     text.advance(torch.tensor([1.0, 2, 7])[None, None, :, None], 1, 1, 3, None)
@@ -112,7 +112,7 @@ def test_another_text_starts_anew() -> None:
 
 
 def test_without_keys_only_sizes_are_compared() -> None:
-    text = Text("h.0", TokenSpeller(None))
+    text = Text("h.0", GuardedTokenizer(None))
     text.advance(None, 2, 3, 3, None)
     text.advance(None, 2, 1, 4, None)
     assert text.step == DecodeStep(3, (0, 1))

@@ -93,10 +93,10 @@ def test_a_broken_file_is_renamed_and_the_backup_is_used(tmp_path: Path, content
     found = progress_file.change(one_more) if writes else progress_file.read()
     assert found.work("softmax").attempts == 2 + writes
     assert attempts(tmp_path) == 2 + writes
-    (aside,) = tmp_path.glob("progress.broken-*.json")
-    assert aside.read_bytes() == content
+    (kept_copy,) = tmp_path.glob("progress.broken-*.json")
+    assert kept_copy.read_bytes() == content
     (sentence,) = messages
-    assert aside.name in sentence
+    assert kept_copy.name in sentence
     assert "continuing from the backup" in sentence
 
 
@@ -119,8 +119,8 @@ def test_a_newer_file_is_kept(tmp_path: Path) -> None:
     newer = b'{"version": 2, "stars": 5}'
     progress_file.path.write_bytes(newer)
     assert progress_file.read() == Progress()  # there is no backup of a first write
-    (aside,) = tmp_path.glob("progress.newer-*.json")
-    assert aside.read_bytes() == newer
+    (kept_copy,) = tmp_path.glob("progress.newer-*.json")
+    assert kept_copy.read_bytes() == newer
     assert "newer regard" in messages[0]
 
 
@@ -191,7 +191,7 @@ def test_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_waiting_for_another_writer_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "LOCK_TIMEOUT", 0.05)
     progress_file, messages = opened(tmp_path)
     with progress_file._locked():
         assert opened(tmp_path)[0].read() == Progress()

@@ -91,7 +91,7 @@ def test_correct_sentences_are_read_unchanged(bundled: LanguageModel) -> None:
     ],
 )
 def test_parts_that_are_not_english_are_listed(bundled: LanguageModel, text: str, strange: tuple[str, ...]) -> None:
-    assert notes(bundled, text).get("text-strange", ()) == strange
+    assert notes(bundled, text).get("text-not-english", ()) == strange
 
 
 @pytest.mark.parametrize("text", ["a" * 10**5, "1" * 10**5, "a@ " * 10**4, "我a" * 10**4])
@@ -115,7 +115,7 @@ def test_one_warning_points_at_the_line_of_the_caller(translator: LanguageModel)
 
 
 def test_a_message_lists_only_a_few(translator: LanguageModel) -> None:
-    assert note_message(translator, Note("text-strange", ("a" * 30, *"bcdef"))).endswith(
+    assert note_message(translator, Note("text-not-english", ("a" * 30, *"bcdef"))).endswith(
         f"know: {'a' * 20}…, b, c, d, e, …; its output for these parts is not reliable"
     )
 
@@ -157,7 +157,7 @@ def test_a_text_without_words_warns(bundled: LanguageModel, text: str) -> None:
 )
 def test_words_not_in_training_text_are_listed(bundled: LanguageModel, text: str, unseen: tuple[str, ...]) -> None:
     found = notes(bundled, text)
-    assert (found.get("text-strange", ()), found.get("text-unseen", ())) == ((), unseen)
+    assert (found.get("text-not-english", ()), found.get("text-unseen", ())) == ((), unseen)
 
 
 def test_the_bundled_words_are_those_of_the_training_text(bundled: LanguageModel) -> None:

@@ -292,7 +292,7 @@ def test_errors() -> None:
         with pytest.raises(RegardError):
             begin().step(odd)
     assert begin().step(np.array([[3, 2, 1]], dtype=">u2")[:, ::-1]).shape == (1, 31)
-    refused("compile-looking", lambda: begin(cache="static", compile=True, attend=Recorder()))
+    refused("compile-recording", lambda: begin(cache="static", compile=True, attend=Recorder()))
     refused("keep-shape", lambda: begin().step(ids, [[True]]))
     refused("count-wanted", lambda: begin(max_len=0))
     refused("count-wanted", lambda: begin(max_len="8"))  # type: ignore[arg-type]

@@ -202,9 +202,9 @@ def test_files_are_synced_before_the_rename(store: CheckpointStore, monkeypatch:
 
 def test_sweep_does_not_follow_links(store: CheckpointStore, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("here")
-    aside = store.folder / f"step-00000030.tmp-{os.getpid()}"
-    aside.mkdir()
-    (aside / "link").symlink_to(tmp_path)
+    kept_copy = store.folder / f"step-00000030.tmp-{os.getpid()}"
+    kept_copy.mkdir()
+    (kept_copy / "link").symlink_to(tmp_path)
     (store.folder / f"step-00000031.tmp-{os.getpid()}").symlink_to(tmp_path)
     store.sweep()
     assert names(store.folder) == [LATEST, "step-00000010", "step-00000020"]

@@ -183,7 +183,7 @@ with joined("cpu") as ranks:
 
 
 # The first process works longer than the timeout of a step and is waited for; the second does so and is not.
-PATIENCE = """
+LONG_WAIT = """
 import time
 from regard.errors import RunError
 from regard.training.processes import joined
@@ -210,11 +210,10 @@ STOPPING = """
 import signal, threading, time
 from dataclasses import replace
 from regard.errors import RunError
-from regard.training import ranks as ranks_module
-from regard.training.processes import joined
-from regard.training.processes import handle_signals
+from regard.training import processes
+from regard.training.processes import handle_signals, joined
 
-ranks_module.STOPPING_SECONDS = 1.0
+processes.STOPPING_SECONDS = 1.0
 with joined("cpu") as ranks:
     ranks.wait()
     if ranks.is_first:
@@ -261,7 +260,7 @@ def run_two(program: str, *arguments: str) -> None:
 
 @pytest.mark.long
 def test_first_process_is_waited_for_and_does_not_wait() -> None:
-    run_two(PATIENCE)
+    run_two(LONG_WAIT)
 
 
 @pytest.mark.long

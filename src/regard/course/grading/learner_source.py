@@ -121,7 +121,7 @@ def syntax_hint(text: str, kind: str, message: str, line: int) -> str:
         return _full_width(text, line, sign)
     if not sign.isprintable() or sign.isspace():
         return say("source-invisible", line=line, code=f"U+{ord(sign):04X}")
-    return say("source-strange", line=line, sign=sign)
+    return say("source-character", line=line, sign=sign)
 
 
 def _is_full_width(sign: str) -> bool:

@@ -27,8 +27,8 @@ class Effects(Protocol):
 class Moved:
     """The probabilities of the next token before and after an edit, as log-probabilities (W,)."""
 
-    def __init__(self, before: np.ndarray, after: np.ndarray, position: int | None, spell: Any) -> None:
-        self.before, self.after, self.position, self.spell = before, after, position, spell
+    def __init__(self, before: np.ndarray, after: np.ndarray, position: int | None, token_name: Any) -> None:
+        self.before, self.after, self.position, self.token_name = before, after, position, token_name
 
     @property
     def kl(self) -> float:
@@ -42,7 +42,7 @@ class Moved:
         """The likeliest tokens of both sides with their probabilities, and how far these moved."""
         p, q = np.exp(self.before), np.exp(self.after)
         ids = dict.fromkeys(int(i) for side in (p, q) for i in np.argsort(-side, kind="stable")[:MOST])
-        names = {i: str(self.spell(i)) for i in ids}
+        names = {i: str(self.token_name(i)) for i in ids}
         listed = {
             side: [[names[i], float(found[i])] for i in sorted(ids, key=lambda i, found=found: -found[i])]  # type: ignore[misc]
             for side, found in (("before", p), ("after", q))
@@ -67,7 +67,7 @@ class TorchEffects:
         found = effect(self.model, self.inputs, **options)
         position = None if found.position is None else int(found.position[0])
         before, after = (np.asarray(to_numpy(side[0]), np.float64) for side in (found.before, found.after))
-        return Moved(before, after, position, found.spell)
+        return Moved(before, after, position, found.token_name)
 
 
 class LanguageEffects:

@@ -95,7 +95,7 @@ export function linesPanel(explorer) {
     words(pen, box, 1, chosenCols, point);
     range.value = String(Math.log10(Math.max(0.001, least)));
     const part = box.rows.stop - box.rows.first < cells.R || box.cols.stop - box.cols.first < cells.C;
-    told.textContent = say(part ? "lines-part" : "lines-told", { count, weight: shortWeight(least), shown: MOST_WORDS });
+    told.textContent = say(part ? "lines-part" : "lines-count", { count, weight: shortWeight(least), shown: MOST_WORDS });
   };
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {

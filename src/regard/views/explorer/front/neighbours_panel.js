@@ -31,7 +31,7 @@ export function neighboursPanel(explorer) {
       const best = largest(count, weightOf), list = lists[side];
       fillBars(list, best.map((i) => ({ label: cellName(axes, cells, side, i), share: weightOf(i), text: weightText(weightOf(i)),
         go: () => state.set({ [side]: startsOn(cells, side)[i] }) })));
-      if (!best.length) list.append(create("li.quiet", say("nobody")));
+      if (!best.length) list.append(create("li.quiet", say("none")));
     };
     listed("key", C, (c) => values[row * C + c]);
     listed("query", R, (r) => values[r * C + col]);

@@ -43,7 +43,7 @@ def test_both_languages_say_the_same(lesson: Lesson) -> None:
     both.assert_same_names()
     both.assert_chinese_punctuation()
     assert both.blocks("en", "bash") == both.blocks("zh", "bash")
-    headings, boxes = r"^(#+) ", r"^> \*\*(?:Set right\.|更正)\*\*"
+    headings, boxes = r"^(#+) ", r"^> \*\*(?:Correction\.|更正)\*\*"
     both.assert_same_marks(headings)
     assert (
         len(re.findall(boxes, both.text("en"), re.MULTILINE))

@@ -376,3 +376,141 @@ HARMLESS: dict[str, Change] = {
     ),
 }
 """Folders that are read, and whose other contents must never be used."""
+
+
+# --- folders that the package transformers computes ---------------------------------------------------------
+
+
+def changed(**values: Any) -> Change:
+    """Keys of config.json changed; a value of ... removes one."""
+
+    def change(folder: Path) -> None:
+        about = json.loads((folder / "config.json").read_text()) | values
+        (folder / "config.json").write_text(json.dumps({key: one for key, one in about.items() if one is not ...}))
+
+    return change
+
+
+def beside(name: str, value: Any) -> Change:
+    """One more file, or another content of one: text, bytes or a value to write as JSON."""
+
+    def change(folder: Path) -> None:
+        data = value if isinstance(value, bytes) else (value if isinstance(value, str) else json.dumps(value)).encode()
+        (folder / name).write_bytes(data)
+
+    return change
+
+
+CODE = "import os\nos.system('touch evil')\nraise SystemExit"
+REMOTE = {"AutoConfig": "modeling_evil.C", "AutoModelForCausalLM": "modeling_evil.M"}
+
+
+def with_code(**values: Any) -> Change:
+    def change(folder: Path) -> None:
+        (folder / "modeling_evil.py").write_text(CODE)
+        changed(**values)(folder)
+
+    return change
+
+
+def renamed_tensor(folder: Path) -> None:
+    """A tensor of the last layer has another name: the model would have random numbers in its place."""
+    data = (folder / WHOLE).read_bytes()
+    assert data.count(b"transformer.h.1.attn.k_proj.weight") == 1
+    (folder / WHOLE).write_bytes(
+        data.replace(b"transformer.h.1.attn.k_proj.weight", b"transformer.h.1.attn.k_prox.weight")
+    )
+
+
+def shard_outside(folder: Path) -> None:
+    (folder / WHOLE).rename(folder.parent / "secret.safetensors")
+    beside(INDEX, {"weight_map": {"transformer.wte.weight": "../secret.safetensors"}})(folder)
+
+
+def code_to_generate(folder: Path) -> None:
+    (folder / "custom_generate").mkdir()
+    (folder / "custom_generate" / "generate.py").write_text(CODE)
+
+
+OTHER_FOLDERS: dict[str, tuple[Change, str]] = {
+    "a layer more than there is": (changed(n_layer=3), "wt|weights|numbers"),
+    "no layers": (changed(n_layer=0), "n_layer"),
+    "fewer layers than none": (changed(n_layer=-1), "n_layer"),
+    "10,000 layers": (changed(n_layer=10_000), "n_layer"),
+    "10^6 layers": (changed(n_layer=10**6), "n_layer"),
+    "10^30 layers": (changed(n_layer=10**30), "n_layer"),
+    "layers as text": (changed(n_layer="2"), "n_layer"),
+    "layers with a point": (changed(n_layer=2.5), "n_layer"),
+    "2 10^7 words": (changed(vocab_size=2 * 10**7), "vocab_size"),
+    "10^12 words": (changed(vocab_size=10**12), "vocab_size"),
+    "words below 0": (changed(vocab_size=-5), "vocab_size"),
+    "twice as many words": (changed(vocab_size=600), "numbers|weights|size|mismatch"),
+    "width 2^24": (changed(n_embd=2**24), "n_embd"),
+    "width below 0": (changed(n_embd=-16), "n_embd"),
+    "twice as wide": (changed(n_embd=32), "numbers|weights|size|mismatch"),
+    "10^9 positions": (changed(n_positions=10**9), "n_positions"),
+    "10^7 positions": (changed(n_positions=10**7), "numbers"),
+    "a number of 400 digits": (changed(n_inner=10**400), "n_inner"),
+    "heads that do not divide": (changed(n_head=5), "transformers"),
+    "no heads": (changed(n_head=0), "transformers"),
+    "an unknown activation": (changed(activation_function="__import__('os')"), "transformers"),
+    "an activation that is a list": (changed(activation_function=["gelu"]), "transformers"),
+    "GPTQ": (changed(quantization_config={"quant_method": "gptq", "bits": 4}), "quantization_config"),
+    "quantisation of unknown kind": (changed(quantization_config={"quant_method": "evil"}), "quantization_config"),
+    "quantisation as text": (changed(quantization_config="../evil"), "quantization_config"),
+    "a family of elsewhere": (with_code(model_type="evilx", auto_map=REMOTE), "evilx"),
+    "a family as a path": (changed(model_type="../../evil"), "evil"),
+    "a family as a list": (changed(model_type=["gptj"]), "model_type"),
+    "a tensor of another name": (renamed_tensor, r"1 weights.*transformer\.h\.1\.attn\.k_proj\.weight"),
+    "architectures as a number": (changed(architectures=5, n_layer=3), "weights|numbers"),
+    "cut weights": (lambda folder: none((folder / WHOLE).write_bytes((folder / WHOLE).read_bytes()[:-40])), "safetens"),
+    "pickled weights": (only_pickle, "pickle"),
+    "a shard outside": (
+        shard_outside,
+        "secret",
+    ),
+    # The files beside the weights
+    "tokenizer cut": (beside("tokenizer.json", '{"version": "1.0", "model"'), "tokenizer.json"),
+    "tokenizer a list": (beside("tokenizer.json", "[]"), "tokenizer.json"),
+    "tokenizer a link out": (
+        instead(lambda path: path.symlink_to("/etc/passwd"), "tokenizer.json"),
+        "/etc/passwd",
+    ),
+    "tokenizer settings not JSON": (beside("tokenizer_config.json", "{'a': 1}"), "tokenizer_config.json"),
+    "tokenizer settings a list": (beside("tokenizer_config.json", "[1]"), "tokenizer_config.json"),
+    "tokenizer settings of 20 MB": (beside("tokenizer_config.json", b" " * (20 * 2**20)), "tokenizer_config.json"),
+    "generation settings not JSON": (beside("generation_config.json", "{"), "generation_config.json"),
+    "temperature below 0": (beside("generation_config.json", {"temperature": -1}), "temperature"),
+    "temperature as text": (beside("generation_config.json", {"temperature": "hot"}), "temperature"),
+    "10^9 beams": (beside("generation_config.json", {"num_beams": 10**9}), "num_beams"),
+    "10^12 new tokens": (beside("generation_config.json", {"max_new_tokens": 10**12}), "max_new_tokens"),
+    "an end outside the vocabulary": (beside("generation_config.json", {"eos_token_id": 10**9}), "eos_token_id"),
+    "10^5 ends": (beside("generation_config.json", {"eos_token_id": [1] * 10**5}), "eos_token_id"),
+    "a chat template of 2 MB": (beside("chat_template.jinja", b"x" * 2**21), "chat_template.jinja"),
+    "a chat template not UTF-8": (beside("chat_template.jinja", b"\xff\xfe\x00"), "chat_template.jinja"),
+}
+"""Changes of a folder of GPT-J, and a part of the message of `regard.load`."""
+
+OTHER_HARMLESS: dict[str, Change] = {
+    "remote code": with_code(auto_map=REMOTE, trust_remote_code=True),
+    "remote code of another repository": changed(auto_map={"AutoModelForCausalLM": "evil--model.M"}),
+    "nested remote code": changed(more_config={"trust_remote_code": True, "auto_map": {"AutoConfig": "evil--m.C"}}),
+    "a kernel of the hub": changed(_attn_implementation="evil/kernel"),
+    "a kernel of the hub, new name": changed(attn_implementation="kernels-community/evil"),
+    "a kernel inside": changed(_attn_implementation_internal="evil/kernel", use_kernels=True),
+    "experts of the hub": changed(_experts_implementation="evil/experts", experts_implementation="evil/experts"),
+    "another name and path": changed(_name_or_path="evil/evil", _commit_hash="0" * 40),
+    "a plan for several machines": changed(base_model_tp_plan={"x": "y"}, base_model_pp_plan={"x": [["a"], ["b"]]}),
+    "a dtype that does not exist": changed(dtype="evil", torch_dtype="evil"),
+    "code of a tokenizer": lambda folder: none(
+        (
+            (folder / "modeling_evil.py").write_text(CODE),
+            beside(
+                "tokenizer_config.json",
+                {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["modeling_evil.T", None]}},
+            )(folder),
+        )
+    ),
+    "code of a generation": code_to_generate,
+}
+"""Changes that are loaded, and whose other contents must never be used."""

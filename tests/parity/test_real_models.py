@@ -30,7 +30,7 @@ def minilm(backend: Any) -> LanguageModel:
 
 
 @needs_minilm
-@pytest.mark.filterwarnings("ignore::regard.language.loading.UnusedKeysWarning")
+@pytest.mark.filterwarnings("ignore::regard.language.hub_files.UnusedKeysWarning")
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 def test_every_layer_of_minilm(backend: str) -> None:
     """Hidden states and attention weights of every layer, and the vectors of sentences."""
@@ -62,7 +62,7 @@ def _like(model: LanguageModel, ids: list[int]) -> Any:
 
 
 @needs_minilm
-@pytest.mark.filterwarnings("ignore::regard.language.loading.UnusedKeysWarning")
+@pytest.mark.filterwarnings("ignore::regard.language.hub_files.UnusedKeysWarning")
 def test_sentences_of_one_meaning_are_near() -> None:
     one, other, far = minilm("torch").embed(SIMILAR)
     assert one @ other > 0.5 > 0.2 > one @ far

@@ -69,6 +69,7 @@ TORCH = (
     "regard.recipes",
     "regard.capture",
     "regard.language.by_transformers",
+    "regard.language.transformers_loading",
     "deep_learning.nn",
 )
 
@@ -106,7 +107,7 @@ DEFERRED_IMPORTS = {
     ("regard.views.curves", "regard.training.metrics"),  # needs no torch, which a test checks
     ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
-    ("regard.language.loading", "regard.language.by_transformers"),  # models of other families
+    ("regard.language.loading", "regard.language.transformers_loading"),  # models of other families
     ("regard.surveys.running", "torch"),
     ("regard.surveys.running", "regard.capture"),
     ("regard.surveys.running", "regard.training.processes"),

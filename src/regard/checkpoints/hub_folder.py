@@ -201,17 +201,19 @@ class HubWeights(Mapping[str, np.ndarray]):
         return found
 
 
-def read_hub_model(folder: Path, about: Mapping[str, Any]) -> tuple[TransformerConfig, HubWeights, tuple[str, ...]]:
-    """The config, the weights and the keys of config.json that are not used. `about` is its content.
+Described = tuple[TransformerConfig, HubWeights, tuple[str, ...], tuple[str, ...]]
+"""The config, the weights, the keys of config.json that are not used, and the tensors of other tasks."""
+
+
+def read_hub_model(folder: Path, about: Mapping[str, Any]) -> Described:
+    """A model in Hugging Face's layout; `about` is the content of its config.json.
 
     Raises FileError with the file, the place, the reason and the fix.
     """
     return of_family(folder / CONFIG, about, lambda: ShardedTensors(folder))
 
 
-def of_family(
-    path: Path, about: Mapping[str, Any], open_tensors: Callable[[], HubTensors]
-) -> tuple[TransformerConfig, HubWeights, tuple[str, ...]]:
+def of_family(path: Path, about: Mapping[str, Any], open_tensors: Callable[[], HubTensors]) -> Described:
     """The same for tensors of any kind of file, which are opened once the family is known; `path` is for messages."""
     kind = about.get("model_type")
     if not isinstance(kind, str):
@@ -239,7 +241,7 @@ def of_family(
             raise FileError(
                 "model-tensor-dtype", path=str(tensors.path), tensor=name, found=dtype, choices=Listed(FLOATS)
             )
-    return config, weights, unused
+    return config, weights, unused, family.unused(tensors)
 
 
 # --- writing ---------------------------------------------------------------------------------------------
@@ -339,6 +341,8 @@ def hub_settings(family: str, config: TransformerConfig) -> dict[str, Any]:
     found = {"model_type": family, **settings(config)}
     if config.output is not None and family in ARCHITECTURES:
         found["architectures"] = [ARCHITECTURES[family]]
+    elif family == "t5":
+        found["architectures"] = ["T5EncoderModel"]
     _check_same(family, config, _read_again(family, found, config))
     return found
 

@@ -41,6 +41,8 @@ class Stored:
     tensors: Weights | HubWeights
     unused: tuple[str, ...] = ()
     """Keys of a config.json in Hugging Face's layout that change nothing here."""
+    other_tasks: tuple[str, ...] = ()
+    """Tensors of an output layer for another task, such as a classifier: they are not used."""
 
 
 def save_model(
@@ -124,7 +126,8 @@ def gguf_of(source: Path) -> Path | None:
 
 def is_known_family(about: Mapping[str, Any]) -> bool:
     """Whether our Transformer computes models of this config.json."""
-    return about.get("model_type") in FAMILIES
+    kind = about.get("model_type")
+    return isinstance(kind, str) and kind in FAMILIES
 
 
 def _about(source: Path) -> Any:

@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.input_notes import load_model, see_text
+from regard.cli.input_notes import BackendOption, load_model, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT_TEXTS
@@ -51,6 +51,7 @@ def heads(
         list[str] | None, typer.Argument(metavar="metavar-text", help="help-text", show_default=False)
     ] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
+    backend: BackendOption = None,
     find: Annotated[str | None, typer.Option("--find", metavar="metavar-pattern", help="help-find")] = None,
     survey: Annotated[Path | None, typer.Option("--survey", metavar="metavar-folder", help="help-heads-survey")] = None,
     count: Annotated[str | None, typer.Option("--count", metavar="metavar-number", help="help-heads-count")] = None,
@@ -64,7 +65,7 @@ def heads(
     if survey is not None:
         _show_survey(survey, text, find, most, as_json)
         return
-    result = _run(model, given_text(text))
+    result = _run(model, given_text(text), backend)
     found = result.trace.heads()
     if as_json:
         write_json(_as_json(model, result, found, find))
@@ -92,7 +93,7 @@ def _show_survey(folder: Path, text: list[str] | None, find: str | None, most: i
         put(found.text(find, most))
 
 
-def _run(model: str, given: str | None) -> ModelRun:
+def _run(model: str, given: str | None, backend: str | None = None) -> ModelRun:
     if model == HANDMADE:
         from regard.language.handmade import run_layer
         from regard.text import split_words
@@ -105,7 +106,7 @@ def _run(model: str, given: str | None) -> ModelRun:
             raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
         print_message(say("see-handmade"))
         return ModelRun(sentence, None, " ".join(words), run_layer(words).trace)
-    reader = load_model(model)
+    reader = load_model(model, backend)
     try:
         seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given)
     except TooLargeError:

@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.streams import print_message
@@ -15,12 +17,27 @@ if TYPE_CHECKING:
     from regard.language.input_text import Note
 
 
-def load_model(name: str) -> "LanguageModel":
-    """The model of that name; the error for an unknown name also lists `handmade`."""
-    from regard.language.loading import BUNDLED, load
+BackendOption = Annotated[
+    str | None, typer.Option("--backend", metavar="metavar-backend", help="help-backend", show_default=False)
+]
+
+
+def open_model(name: str, backend: str | None = None) -> "LanguageModel":
+    """The model of that name; says when the package transformers computes it, and why."""
+    from regard.language.loading import load
+
+    model = load(name, backend=backend)  # type: ignore[arg-type]  # `load` checks the name
+    if model.backend.name == "transformers" and backend is None:
+        print_message(say("cli-by-transformers", reason=model.backend.reason))
+    return model
+
+
+def load_model(name: str, backend: str | None = None) -> "LanguageModel":
+    """The same; the error for an unknown name also lists `handmade`."""
+    from regard.language.loading import BUNDLED
 
     try:
-        return load(name)
+        return open_model(name, backend)
     except FileError as error:
         if error.key != "language-no-folder":
             raise

@@ -10,7 +10,7 @@ import typer
 
 from regard.cli import interrupts
 from regard.cli.entry import FILE
-from regard.cli.input_notes import LineNotes, notes_as_json, print_notes
+from regard.cli.input_notes import BackendOption, LineNotes, notes_as_json, open_model, print_notes
 from regard.cli.number_options import beam_count, number_from_zero, whole_number
 from regard.cli.streams import hint_at_file, join_words, print_message, put, read_stdin, stdin_batches, write_json
 from regard.errors import ArgumentError, RegardError
@@ -35,16 +35,16 @@ def translate(
     ] = None,
     beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-beams")] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-folder", help="help-translate-model")] = TRANSLATOR,
+    backend: BackendOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-translate-json")] = False,
 ) -> None:
     if not text:
         raise ArgumentError("translate-no-text")
     width = None if beams is None else beam_count(beams)
 
-    from regard.language.loading import load
     from regard.language.translating import translate_each
 
-    translator = load(model)
+    translator = open_model(model, backend)
     if text == ["-"]:
         if _translate_stdin(translator, width, as_json):
             raise typer.Exit(FILE)
@@ -130,6 +130,7 @@ def generate(
     streamed: Annotated[bool, typer.Option("--stream", help="help-stream")] = False,
     count: Annotated[str, typer.Option("--count", metavar="metavar-number", help="help-count")] = "1",
     model: Annotated[str, typer.Option("--model", metavar="metavar-generate-model", help="help-generate-model")] = POET,
+    backend: BackendOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
@@ -142,10 +143,9 @@ def generate(
     if given == "-":
         given = read_stdin().strip()
 
-    from regard.language.loading import load
     from regard.language.writing import read_prompt, with_punctuation
 
-    writer = load(model)
+    writer = open_model(model, backend)
     streamed = streamed or (sys.stdout.isatty() and beams is None and not as_json)
     outputs = []
     for at in range(first, first + texts):
@@ -223,15 +223,15 @@ def chat(
     min_p: MinP = None,
     stop: Stop = None,
     seed: Seed = "0",
+    backend: BackendOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     if model is None:
         raise ArgumentError("chat-which")
     options = _options(most, temperature, top_k, top_p, min_p, stop) | {"seed": whole_number("--seed", seed, least=0)}
     from regard.language.chat import Conversation, check_chat
-    from regard.language.loading import load
 
-    reader = load(model)
+    reader = open_model(model, backend)
     check_chat(reader)
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
     if is_terminal:

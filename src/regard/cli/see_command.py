@@ -10,7 +10,7 @@ import typer
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import see_handmade
 from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files, save_svg
-from regard.cli.input_notes import load_model, notes_as_json, see_text
+from regard.cli.input_notes import BackendOption, load_model, notes_as_json, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.streams import given_text, hint_at_file, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError
@@ -39,6 +39,7 @@ def see(
     layer: Annotated[str | None, typer.Option("--layer", metavar="metavar-layer", help="help-layer")] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-head", help="help-head")] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
+    backend: BackendOption = None,
     output: Annotated[str | None, typer.Option("--output", metavar="metavar-text", help="help-see-output")] = None,
     silence: Annotated[bool, typer.Option("--silence", help="help-see-silence")] = False,
     width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
@@ -66,7 +67,7 @@ def see(
         return
     options = HeadOptions(kind, layer, head)
     options.check()
-    reader = load_model(model)
+    reader = load_model(model, backend)
     given = given_text(text)
     seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given.strip(), output)
     chosen = choose(seen.trace, options)

@@ -1,10 +1,9 @@
 """TransformersModel: a LanguageModel of any architecture, computed by the package `transformers` and seen by `watch`.
 
-For models in Hugging Face's layout that are not of one of our families. Only safetensors are read, only local files,
-and never code of the model's author.
+For models in Hugging Face's layout that are not of one of our families; `transformers_loading` loads them.
 """
 
-import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,89 +14,17 @@ import numpy as np
 from regard.arrays import to_numpy
 from regard.axes import in_range
 from regard.capture import edit, watch
-from regard.checkpoints.families import FAMILIES
-from regard.checkpoints.hub_folder import ShardedTensors
 from regard.config import TransformerConfig
-from regard.errors import ArgumentError, FileError, TooLargeError
-from regard.files.output import reason_of
+from regard.errors import ArgumentError, TooLargeError
 from regard.generation.beams import max_translation_length
-from regard.language.hub_files import CONFIG, HubFiles, SpecialIds, Task, read_tokenizer
 from regard.language.input_text import check_text
-from regard.language.model import LanguageModel, ModelBackend, padded
+from regard.language.model import LanguageModel, padded
 from regard.language.seeing import Seen, SilencedToken, labels
-from regard.messages import Listed, say
-from regard.packages import require_package
 from regard.records import See
-from regard.text.tokenizer import IdTokenizer, Tokenizer
 from regard.trace import Trace
 
 if TYPE_CHECKING:
     import torch
-
-
-def load_by_transformers(name: str, files: HubFiles, *, asked: bool) -> LanguageModel:
-    """The model of a folder. Raises FileError where `transformers` is not installed or cannot read it."""
-    kind = files.config["model_type"]
-    path = str(files.folder / CONFIG)
-    try:
-        require_package("transformers", "regard.load")
-        import transformers as package
-    except ImportError as error:
-        if asked:
-            raise
-        raise FileError("family-unknown", path=path, found=str(kind)[:80], names=Listed(FAMILIES)) from error
-    ShardedTensors(files.folder)  # refuses pickles, damaged files and names that lead out of the folder
-    try:
-        package.utils.logging.disable_progress_bar()
-        config = package.AutoConfig.from_pretrained(files.folder, **_LOCAL)
-        task, loader = _loader(package, config)
-        model = loader.from_pretrained(files.folder, config=config, use_safetensors=True, **_LOCAL).eval().float()
-    except Exception as error:  # the package raises many kinds
-        raise FileError("transformers-cannot", path=path, reason=reason_of(error)) from error
-    vocab_size = int(getattr(config.get_text_config(), "vocab_size", 0) or 1)
-    tokenizer = _tokenizer(package, files, vocab_size)
-    before, after = tokenizer.surrounding_ids()
-    start = files.special_id("decoder_start_token_id", vocab_size)
-    special = SpecialIds(
-        start=start[0] if start else None,
-        ends=files.special_id("eos_token_id", vocab_size),
-        before_prompt=before,
-        before=before,
-        after=after,
-    )
-    reason = say("backend-asked") if asked else say("backend-other-family", found=kind)
-    backend = ModelBackend("transformers", reason)
-    model.requires_grad_(False)
-    settings, template = files.settings(task), files.template()
-    return TransformersModel(name, files.folder, model, tokenizer, settings, special, backend, template=template)
-
-
-SENTENCE_PIECES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm")
-"""Vocabularies that only another package reads."""
-_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-
-
-def _loader(package: Any, config: Any) -> tuple[Task, Any]:
-    """The task of a model, and the class of `transformers` that loads it."""
-    names = getattr(config, "architectures", None) or [""]
-    if config.is_encoder_decoder:
-        return "translation", package.AutoModelForSeq2SeqLM
-    if names[0].endswith("ForMaskedLM"):
-        return "encoding", package.AutoModelForMaskedLM
-    if names[0].endswith(("ForCausalLM", "LMHeadModel")):
-        return "text", package.AutoModelForCausalLM
-    return "encoding", package.AutoModel
-
-
-def _tokenizer(package: Any, files: HubFiles, vocab_size: int) -> Tokenizer | IdTokenizer:
-    """The tokenizer of the folder; from a sentencepiece model by way of `transformers`."""
-    found = read_tokenizer(files, vocab_size)
-    if isinstance(found, Tokenizer) or not any(os.path.lexists(files.folder / name) for name in SENTENCE_PIECES):
-        return found
-    try:
-        return Tokenizer(package.AutoTokenizer.from_pretrained(files.folder, **_LOCAL).backend_tokenizer)
-    except Exception as error:  # the package raises many kinds
-        raise FileError("transformers-cannot", path=str(files.folder), reason=reason_of(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +65,31 @@ class TransformersModel(LanguageModel):
         return TransformersGenerator(self.model)
 
     def record(self, ids: list[int]) -> Trace:
-        with watch(self.model, see=See(qk=True)) as trace:
-            self._run(ids)
+        return self._watched(See(qk=True), ids)
+
+    def _watched(self, see: See, *texts: list[int]) -> Trace:
+        """The Trace of one run. ArgumentError for a model without attention, such as Mamba."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with watch(self.model, see=see) as trace:
+                self._run(*texts)
+        if not len(trace):
+            raise ArgumentError("see-no-attention", name=self.name, kind=self.model.config.model_type)
+        for one in caught:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         return trace
 
-    def translate(self, text: Any, *, beams: int | None = None, length_penalty: float | None = None) -> Any:
-        """The translation of a text, or of each text of a list."""
-        if self.settings.task != "translation":
-            raise ArgumentError("translate-task", name=self.name)
-        if not isinstance(text, str):
-            return [self.translate(one, beams=beams, length_penalty=length_penalty) for one in text]
-        options = {"num_beams": beams or self.settings.beams}
+    def search(
+        self, sources: list[list[int]], *, beams: int | None = None, length_penalty: float | None = None
+    ) -> list[list[int]]:
+        """The best translation of each text as ids."""
+        options: dict[str, Any] = {"num_beams": beams or self.settings.beams}
         if length_penalty is not None:
-            options["length_penalty"] = length_penalty  # type: ignore[assignment]
-        source = self.special.around(self.tokenizer.encode(text))
-        most = max_translation_length(source, self.longest)
-        return self.tokenizer.decode(self._written(source, most, do_sample=False, **options))
+            options["length_penalty"] = length_penalty
+        whole = [self.special.around(ids) for ids in sources]
+        return [
+            self._written(ids, max_translation_length(ids, self.longest), do_sample=False, **options) for ids in whole
+        ]
 
     def see(self, text: str, *, output: str | None = None, see: See | None = None) -> Seen:
         """Run the whole model once on a text and its output, and record the attention of every head."""
@@ -177,8 +113,7 @@ class TransformersModel(LanguageModel):
         texts = self._texts(ids, written)
         if (length := max(map(len, texts))) > self.longest:
             raise TooLargeError("see-too-long", found=length, most=self.longest)
-        with watch(self.model, see=See(qk=True) if see is None else see) as trace:
-            self._run(*texts)
+        trace = self._watched(See(qk=True) if see is None else see, *texts)
         seen = Seen(text, self.tokenizer.decode(written), self._labelled(trace, texts, len(ids)))
         seen.ids = texts
         return seen
@@ -221,7 +156,7 @@ class TransformersModel(LanguageModel):
 
         if self.limit is not None:
             max_new = max(1, min(max_new, self.limit - 1 - (0 if self.settings.task == "translation" else len(ids))))
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             mask = torch.ones(1, len(ids), dtype=torch.long)
             found = self.model.generate(
                 torch.tensor([ids]), attention_mask=mask, max_new_tokens=max_new, max_length=None, **options
@@ -299,7 +234,7 @@ class TransformersDecoding:
         before = np.repeat(self._read[:1], len(new), 0) if not self.length else self._read
         self._read = np.concatenate((before, new), 1)
         given = self._read if self._cache is None else new
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             found = self._model(input_ids=torch.from_numpy(given), past_key_values=self._cache, use_cache=True)
         self._cache = getattr(found, "past_key_values", None)
         logits: torch.Tensor = found.logits[:, -1].float()
@@ -333,10 +268,9 @@ def _limit(model: Any) -> int | None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the remarks of `generate` about its own settings."""
+def quiet() -> Iterator[None]:
+    """Without the remarks of `transformers` about its own files and settings."""
     import logging
-    import warnings
 
     logger = logging.getLogger("transformers")
     level = logger.level

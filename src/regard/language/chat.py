@@ -10,6 +10,7 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Session, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
+from regard.language.input_text import check_task
 from regard.language.writing import chosen_pick, stop_texts, text_pieces
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens
 from regard.text.segmentation import text_or_hex, token_bytes, word_groups
@@ -24,8 +25,7 @@ DEFAULT_MOST = 512
 
 def check_chat(model: "LanguageModel") -> None:
     """Raise ArgumentError for a model that holds no conversations."""
-    if model.settings.task != "text":
-        raise ArgumentError("generate-task", name=model.name)
+    check_task(model, "text")
     if model.template is None or isinstance(model.tokenizer, IdTokenizer):
         raise ArgumentError("chat-no-template", name=model.name)
 

@@ -8,7 +8,8 @@ default. No file outside the folder is opened.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,7 +22,7 @@ from regard.errors import FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.language.chat import ChatTemplate, template_values
-from regard.messages import Listed
+from regard.messages import Listed, say
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer, Tokenizer
 from regard.text.tokenizer_formats import byte_pair_tokenizer, gguf_tokenizer, word_piece_tokenizer
 
@@ -293,6 +294,21 @@ class HubFiles:
     def _invalid(self, file: str, name: str, value: Any, wanted: str) -> FileError:
         path = str(self.folder / file)
         return FileError("settings-value", path=path, place=name, found=repr(value)[:80], wanted=wanted)
+
+
+class UnusedKeysWarning(UserWarning):
+    """A file of a model has keys or weights that are not used here."""
+
+
+def report_unused(files: HubFiles, task: Task, config_keys: Sequence[str] = (), weights: Sequence[str] = ()) -> None:
+    """Name the keys that change nothing, and the weights of other tasks, once per file, as warnings."""
+    for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings(task))):
+        if keys:
+            message = say("config-keys-unused", path=str(files.folder / file), names=Listed.few(keys))
+            warnings.warn(message, UnusedKeysWarning, stacklevel=4)
+    if weights:
+        message = say("weights-unused", path=str(files.folder), count=len(weights), names=Listed.few(weights))
+        warnings.warn(message, UnusedKeysWarning, stacklevel=4)
 
 
 MOST_SEEN = 12

@@ -32,6 +32,14 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 """A word with its apostrophes, without digits."""
 
 
+def check_task(model: "LanguageModel", task: str) -> None:
+    """Raise ArgumentError, naming what the model does instead, unless it translates ("translation"), or writes."""
+    if model.settings.task == "encoding":
+        raise ArgumentError("translate-encoder" if task == "translation" else "generate-encoder", name=model.name)
+    if model.settings.task != task:
+        raise ArgumentError("translate-task" if task == "translation" else "generate-task", name=model.name)
+
+
 def words_of(text: str) -> frozenset[str]:
     """The words of a text in lower case.
 

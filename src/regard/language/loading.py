@@ -7,7 +7,6 @@ variables and folders of the cache are those of the package `huggingface_hub`; r
 import json
 import os
 import re
-import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 from math import prod
@@ -39,6 +38,7 @@ from regard.language.hub_files import (
     HubFiles,
     Task,
     read_settings,
+    report_unused,
     special_ids_of,
 )
 from regard.language.hub_files import read_tokenizer as read_tokenizer_of
@@ -54,7 +54,9 @@ if TYPE_CHECKING:
 
 
 TASKS: dict[str, Task] = {"encoder": "encoding", "decoder": "text", "encoder-decoder": "translation"}
-"""The task of a public model by its kind."""
+"""The task of a public model by its kind; one without an output layer only encodes."""
+OTHER_ROAD = ("config-key-refused", "config-key-value", "config-keys-differ", "model-weights")
+"""What our tables refuse and the package `transformers` may compute."""
 BUNDLED = ("translator", "poet")
 """English to Chinese; Tang poems. The README.md of each describes it."""
 
@@ -146,11 +148,28 @@ def _load_public(name: str, folder: Path, backend: BackendName | None) -> Langua
 
     files = HubFiles(folder)
     if backend == "transformers" or not is_known_family(files.config):
-        from regard.language.by_transformers import load_by_transformers
+        from regard.language.transformers_loading import load_by_transformers
 
         return load_by_transformers(name, files, asked=backend is not None)
-    stored = Stored(*read_hub_model(folder, files.config))
+    try:
+        stored = Stored(*read_hub_model(folder, files.config))
+    except FileError as refusal:
+        if backend is not None or refusal.key not in OTHER_ROAD:
+            raise
+        return _refused(name, files, refusal)
     return _with_tokenizer(name, folder, stored, files, backend)
+
+
+def _refused(name: str, files: "HubFiles", refusal: FileError) -> LanguageModel:
+    """A model that is not exactly of our family, by `transformers`; our refusal where that cannot load it either."""
+    from regard.language.transformers_loading import load_by_transformers
+
+    if find_spec("transformers") is None or find_spec("torch") is None:
+        raise FileError("family-install", reason=refusal) from refusal
+    try:
+        return load_by_transformers(name, files, refusal=refusal)
+    except FileError:
+        raise refusal from None
 
 
 def _load_gguf(path: Path, backend: BackendName | None) -> LanguageModel:
@@ -176,8 +195,8 @@ def _with_tokenizer(
     special = special_ids(files, tokenizer, config)
     if config.kind == "encoder-decoder" and (special.start is None or not special.ends):
         raise FileError("language-marks", path=str(files.config_path))
-    settings = files.settings(TASKS[config.kind])
-    _report_unused(files, stored.unused, settings.task)
+    settings = files.settings("encoding" if config.output is None else TASKS[config.kind])
+    report_unused(files, settings.task, stored.unused, stored.other_tasks)
     chosen = _chosen_backend(stored, backend)
     model = _model(stored, chosen)
     template = files.template()
@@ -204,18 +223,6 @@ def _model(stored: Stored, backend: ModelBackend) -> Any:
         model = TorchTransformer.of_stored(stored, "float32", mapped=os.name != "nt")
         return model.requires_grad_(False)
     return Transformer(stored.config, stored.tensors.arrays("float32"))
-
-
-def _report_unused(files: "HubFiles", config_keys: tuple[str, ...], task: Task) -> None:
-    """Name the keys that change nothing, once per file, as a warning."""
-    for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings(task))):
-        if keys:
-            message = say("config-keys-unused", path=str(files.folder / file), names=Listed.few(keys))
-            warnings.warn(message, UnusedKeysWarning, stacklevel=4)
-
-
-class UnusedKeysWarning(UserWarning):
-    """A file of a model has keys that change nothing here."""
 
 
 # --- Hugging Face's cache --------------------------------------------------------------------------------

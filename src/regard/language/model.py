@@ -319,7 +319,9 @@ def token_vectors(model: "LanguageModel", texts: list[list[int]]) -> list[np.nda
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
     ids, keep = (convert_like(array, like) for array in padded(texts))
-    vectors = to_numpy(model.model.encode(ids, mask=Mask.from_keep(keep)))  # B T D
+    # A decoder that is stored without its output layer returns its vectors.
+    run = model.model if model.config.kind == "decoder" else model.model.encode
+    vectors = to_numpy(run(ids, mask=Mask.from_keep(keep)))  # B T D
     return [each[: len(one)] for each, one in zip(vectors, texts, strict=True)]
 
 

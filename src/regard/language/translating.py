@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, TooLargeError
 from regard.generation import beam_search, search_many
 from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread, run_all
-from regard.language.input_text import EMPTY, InputText, Note, check_text, input_notes, read_input
+from regard.language.input_text import EMPTY, InputText, Note, check_task, check_text, input_notes, read_input
 from regard.reference import Transformer
 from regard.text.segmentation import split_sentences
 from regard.text.tokenizer import AnyTokenizer
@@ -90,6 +90,9 @@ def search(
     length_penalty: float | None = None,
 ) -> list[list[int]]:
     """The best translation of each sentence as ids, without eos on either side."""
+    if model.backend.name == "transformers":
+        found: list[list[int]] = model.search(sources, beams=beams, length_penalty=length_penalty)  # type: ignore[attr-defined]
+        return found
     settings, special = model.settings, model.special
     options: dict[str, Any] = {
         "bos": special.start,
@@ -123,13 +126,17 @@ def find_beams(model: "LanguageModel", ids: list[int]) -> list[Beam]:
 
 def check_translates(model: "LanguageModel") -> None:
     """Raise ArgumentError unless the model translates."""
-    if model.settings.task != "translation":
-        raise ArgumentError("translate-task", name=model.name)
+    check_task(model, "translation")
 
 
 def _encode_text(model: "LanguageModel", text: str) -> Lines:
     """A prepared text as ids, line by line and sentence by sentence; long sentences are split."""
     most = max(1, model.longest - len(model.special.around([])))
+    if model.settings.verbatim:  # of the hub: it may have a prefix, or summarise, so the text stays whole
+        whole = model.tokenizer.encode(text)
+        if len(whole) > most:
+            raise TooLargeError("see-too-long", found=len(whole), most=most)
+        return [[whole]] if whole else []
     lines = []
     for line in text.split("\n"):
         parts = (ids for sentence in split_sentences(line) for ids in _fitting(model.tokenizer, sentence, most))

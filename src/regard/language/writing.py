@@ -16,7 +16,7 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, Sampling, beam_search, generate, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.input_text import check_text, unknown_characters
+from regard.language.input_text import check_task, check_text, unknown_characters
 from regard.messages import Listed
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer
 
@@ -137,8 +137,7 @@ def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) ->
     """The prompt as ids. Raises ArgumentError where a character has none, or there is nothing to begin with."""
     tokenizer, settings = model.tokenizer, model.settings
     check_text(prompt)
-    if settings.task != "text":
-        raise ArgumentError("generate-task", name=model.name)
+    check_task(model, "text")
     if form is not None and not settings.forms:
         raise ArgumentError("generate-no-forms", name=model.name, form=form)
     header = settings.forms[form_of(settings, prompt, form)] if settings.forms else ""

@@ -405,6 +405,11 @@ MESSAGES: dict[str, Message] = {
         "HF_HOME 设置缓存的位置；设置了 HF_HUB_OFFLINE 时不下载",
     ),
     "metavar-hub-id": Message(en="ID", zh="ID"),
+    "metavar-backend": Message(en="BACKEND", zh="后端"),
+    "help-backend": Message(
+        en="what computes the model: numpy, torch or transformers; by default the fastest that fits",
+        zh="由什么计算：numpy、torch 或 transformers；默认为适用的后端中最快的",
+    ),
     "metavar-revision": Message(en="REVISION", zh="版本"),
     "help-pull-id": Message(en="organisation/name", zh="组织/名称"),
     "help-revision": Message(en="a branch, a tag or a commit; by default main", zh="分支、标签或提交；默认为 main"),

@@ -15,6 +15,22 @@ MESSAGES: dict[str, Message] = {
         en="models of type {found} are computed by the transformers package",
         zh="{found} 类型的模型由 transformers 计算",
     ),
+    "backend-refused": Message(
+        en="regard's own Transformer does not compute this model, so the transformers package does: {reason}",
+        zh="regard 自己的 Transformer 不支持这个模型，改由 transformers 计算：{reason}",
+    ),
+    "cli-by-transformers": Message(
+        en="computed by the transformers package: {reason}",
+        zh="由 transformers 计算：{reason}",
+    ),
+    "family-install": Message(
+        en="{reason}; the transformers package may compute it: pip install 'regard[hub]'",
+        zh="{reason}；可以改由 transformers 计算：pip install 'regard[hub]'",
+    ),
+    "weights-unused": Message(
+        en="{path}: {count} tensors belong to an output layer for another task and are not used: {names}",
+        zh="{path}：{count} 个张量属于用于其他任务的输出层，没有使用：{names}",
+    ),
     "backend-own-format": Message(
         en="{path} has regard's own format, which the transformers package does not read; "
         "use backend='torch' or 'numpy'",
@@ -23,6 +39,38 @@ MESSAGES: dict[str, Message] = {
     "transformers-cannot": Message(
         en="the transformers package cannot load the model of {path}: {reason}",
         zh="transformers 无法加载 {path} 的模型：{reason}",
+    ),
+    "transformers-missing": Message(
+        en="the files of {path} do not hold {count} weights of this model, which would be random numbers: {names}; "
+        "download the folder again, or check config.json",
+        zh="{path} 的文件里缺少这个模型的 {count} 个权重，这些权重只能是随机数：{names}；"
+        "请重新下载，或检查 config.json",
+    ),
+    "transformers-size": Message(
+        en="{path} describes a model of {wanted:,} numbers, but its files hold {found:,}; download the folder again, "
+        "or check config.json",
+        zh="{path} 描述的模型有 {wanted:,} 个数，而文件里只有 {found:,} 个；请重新下载，或检查 config.json",
+    ),
+    "transformers-input": Message(
+        en="{path} is a model of type {found}, which reads images or sound, not text alone: open it with "
+        "transformers.{name}, record it with regard.watch, and draw it with trace.image",
+        zh="{path} 是 {found} 类型的模型，输入是图像或声音，不只是文本：请用 transformers.{name} 打开，"
+        "用 regard.watch 记录，用 trace.image 画图",
+    ),
+    "family-nowhere": Message(
+        en="{path} has model_type {found!r}, which neither regard nor the installed transformers {version} knows; "
+        "pip install -U transformers",
+        zh="{path} 的 model_type 是 {found!r}，regard 和已安装的 transformers {version} 都不认识；"
+        "请升级：pip install -U transformers",
+    ),
+    "config-quantised": Message(
+        en="{path} has a quantization_config: the weights are stored in a form that regard does not read; use the "
+        "model's version without quantisation, or a GGUF file",
+        zh="{path} 有 quantization_config：权重经过量化，regard 读不了这种格式；请用该模型未量化的版本或 GGUF 文件",
+    ),
+    "see-no-attention": Message(
+        en="{name} ({kind}) has no attention to show; generate and chat work",
+        zh="{name}（{kind}）没有注意力，无法显示；generate 和 chat 可以使用",
     ),
     "transformers-config": Message(
         en="{name} is computed by the transformers package and has no TransformerConfig; its own is model.model.config",
@@ -257,6 +305,18 @@ MESSAGES: dict[str, Message] = {
     "generate-task": Message(
         en="the model {name!r} translates and does not continue a text: use translate, or the model poet",
         zh="模型 {name!r} 只会翻译，不会续写：请改用 translate，或换成模型 poet",
+    ),
+    "generate-encoder": Message(
+        en="the model {name!r} is an encoder and writes no text: use regard see, regard heads or LanguageModel.embed, "
+        "or a model that writes",
+        zh="模型 {name!r} 是编码器，不生成文字：请改用 regard see、regard heads 或 LanguageModel.embed，"
+        "或换成能生成文字的模型",
+    ),
+    "translate-encoder": Message(
+        en="the model {name!r} is an encoder and does not translate: use regard see, regard heads or "
+        "LanguageModel.embed, or the model translator",
+        zh="模型 {name!r} 是编码器，不能翻译：请改用 regard see、regard heads 或 LanguageModel.embed，"
+        "或换成模型 translator",
     ),
     "generate-unknown": Message(
         en="the model {name!r} does not know: {found} ({count} in all); it knows only the characters of its "

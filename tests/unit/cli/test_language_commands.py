@@ -5,10 +5,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Run
-from public_folders import gpt2, llama
+from public_folders import SMALL, byte_tokenizer, gpt2, llama, saved
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+)
+
+from regard.printable import printable
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}<s>"
 
@@ -104,3 +115,75 @@ def test_convert(run: Run, folder: Path, tmp_path: Path) -> None:
     assert json.loads(done.out)["family"] == "llama"
     assert run("chat", "--model", str(tmp_path / "new"), stdin=b"").code == 0
     assert run("convert", str(folder), str(tmp_path / "new")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("lang", "note"), [("en", "computed by the transformers package"), ("zh", "由 transformers 计算")]
+)
+def test_the_backend_is_chosen_and_named(run: Run, folder: Path, tmp_path: Path, lang: str, note: str) -> None:
+    """The text is the same; stderr says when the package transformers computes, and why, if nobody asked for it."""
+    for command, more in (("generate", ["--max-tokens", "3", "The cat"]), ("see", ["The cat"]), ("heads", ["The cat"])):
+        found = [
+            run(command, "--model", str(folder), "--backend", one, "--lang", lang, *more)
+            for one in ("numpy", "torch", "transformers")
+        ]
+        assert [one.code for one in found] == [0, 0, 0], found[2].err
+        assert found[0].out == found[1].out
+        assert found[0].out.splitlines()[0] == found[2].out.splitlines()[0]
+        assert not any(note in one.err for one in found)
+    other = saved(
+        tmp_path / "scaled",
+        GPT2LMHeadModel(
+            GPT2Config(
+                vocab_size=byte_tokenizer().get_vocab_size(),
+                n_embd=16,
+                n_layer=2,
+                n_head=2,
+                bos_token_id=1,
+                eos_token_id=1,
+                scale_attn_by_inverse_layer_idx=True,
+            )
+        ),
+        byte_tokenizer(),
+    )
+    done = run("see", "--model", str(other), "--lang", lang, "The cat")
+    assert done.code == 0
+    assert note in done.err
+    assert "scale_attn_by_inverse_layer_idx" in done.err
+    assert run("see", "--model", str(other), "--backend", "numpy", "The cat").code == 3
+    assert run("see", "--model", str(folder), "--backend", "mps", "The cat").code == 2
+
+
+def test_translate_by_transformers(run: Run, tmp_path: Path) -> None:
+    inner = byte_tokenizer(template=("", "</s>"))
+    sizes: dict[str, Any] = {
+        f"{side}_{name}": 2 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")
+    }
+    config = PegasusConfig(
+        **sizes,
+        d_model=16,
+        vocab_size=inner.get_vocab_size(),
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+        forced_eos_token_id=None,
+    )
+    folder = saved(tmp_path / "pegasus", PegasusForConditionalGeneration(config), inner)
+    done = run("translate", "--model", str(folder), "--lang", "en", "The cat. The mat.")
+    assert done.code == 0, done.err
+    assert "models of type pegasus" in done.err
+    from regard import load
+
+    assert done.out.rstrip("\n") == printable(load(folder).translate("The cat. The mat."))
+
+
+@pytest.mark.parametrize(("lang", "what"), [("en", "is an encoder and"), ("zh", "是编码器，不")])
+def test_an_encoder_does_not_write(run: Run, tmp_path: Path, lang: str, what: str) -> None:
+    inner = byte_tokenizer(template=("<s>", "</s>"))
+    folder = saved(tmp_path / "bert", BertModel(BertConfig(**SMALL, vocab_size=inner.get_vocab_size())), inner)
+    for command in (["generate"], ["chat"], ["translate", "a"]):
+        done = run(*command, "--model", str(folder), "--lang", lang, stdin=b"a\n")
+        assert done.code == 2
+        assert what in done.err

@@ -1,5 +1,6 @@
 """Architectures that are not of our families, by `transformers`: see, generate, translate, heads, effect and embed."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ import regard
 from regard.errors import ArgumentError
 from regard.generation.beams import max_translation_length
 from regard.language import LanguageModel
+from regard.language.hub_files import UnusedKeysWarning
 
 W = byte_tokenizer().get_vocab_size()
 IDS: dict[str, Any] = {"vocab_size": W, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
@@ -64,7 +66,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageModel]
     found = {}
     for name, make in (DECODERS | ENCODERS | TRANSLATORS).items():
         template = ("<s>", "</s>") if name in ENCODERS else ("", "</s>") if name in TRANSLATORS else None
-        found[name] = regard.load(saved(tmp_path_factory.mktemp(name), make(), byte_tokenizer(template=template)))
+        folder = saved(tmp_path_factory.mktemp(name), make(), byte_tokenizer(template=template))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedKeysWarning)  # of Electra's discriminator
+            found[name] = regard.load(folder)
     return found
 
 

@@ -26,7 +26,8 @@ from transformers import (
 
 import regard
 from regard.errors import ArgumentError, FileError
-from regard.language.loading import BackendName, UnusedKeysWarning
+from regard.language.hub_files import UnusedKeysWarning
+from regard.language.loading import BackendName
 from regard.messages import LANGUAGES
 
 BACKENDS: list[BackendName] = ["numpy", "torch", "transformers"]

@@ -27,7 +27,7 @@ def _config(keys: ConfigKeys, positions: Positions, vocab_size: int, *, norm: bo
         max_len=keys.count("max_position_embeddings", 1024),
         activation=keys.choice("activation_function", ACTIVATIONS, "gelu"),
         positions=positions,
-        biases=Biases(output=True),
+        biases=Biases(output=not keys.tensors or "final_logits_bias" in keys.tensors),
         embeddings=Embeddings(
             scaled=keys.flag("scale_embedding", False), norm=norm, source_vocab_size=None if shared else words
         ),
@@ -111,6 +111,7 @@ BART = Family(
     config=_bart,
     settings=_settings,
     prefix="model.",
+    heads=("classification_head", "qa_outputs"),
     names=_stack("encoder", to("encoder.positions.table", skip=UNUSED_POSITIONS))
     | _stack("decoder", to("decoder.positions.table", skip=UNUSED_POSITIONS))
     | _OUTPUT,

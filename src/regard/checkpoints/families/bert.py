@@ -73,6 +73,7 @@ FAMILY = Family(
     config=_config,
     settings=settings,
     prefix="bert.",
+    heads=("classifier", "qa_outputs"),
     renamed=OLD_NAMES,
     names={
         **STACK,

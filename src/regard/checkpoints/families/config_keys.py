@@ -12,7 +12,16 @@ from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from regard.arrays import is_integer, is_number
-from regard.config import FactorScaling, LinearScaling, Llama3Scaling, Rotary, Scaling, TransformerConfig, YarnScaling
+from regard.config import (
+    FactorScaling,
+    LinearScaling,
+    Llama3Scaling,
+    Output,
+    Rotary,
+    Scaling,
+    TransformerConfig,
+    YarnScaling,
+)
 from regard.config.transformer import GATES, Activation, ActivationName
 from regard.errors import FileError
 from regard.messages import Listed
@@ -129,6 +138,10 @@ REFUSED: dict[str, Any] = {
 """Keys of every family that change the computation or the weights: only this value is accepted."""
 
 
+OTHER_HEADS = ("score", "classifier", "qa_outputs", "multiple_choice_head", "v_head")
+"""Modules of decoders for other tasks: to classify texts, tokens or spans, or to give a value."""
+
+
 class ConfigKeys:
     """The keys of one config.json. Each is taken once, with the default that Hugging Face uses where it is absent."""
 
@@ -212,6 +225,15 @@ class ConfigKeys:
             raise self.different({other: value, name: self.count(name, value)})
         return value
 
+    def output(self, tied: bool, **style: Any) -> Output | None:
+        """The output layer of a decoder; None for one that is stored without it: as LlamaModel, or for another task."""
+        if any(tensor.startswith(("lm_head.", "embed_out.")) for tensor in self.tensors) or not self.tensors:
+            return Output(tied=tied, **style)
+        names = self._given.get("architectures")
+        writes = isinstance(names, list) and str(names[0] if names else "").endswith(("ForCausalLM", "LMHeadModel"))
+        has_head = any(tensor.startswith(tuple(f"{head}." for head in OTHER_HEADS)) for tensor in self.tensors)
+        return Output(tied=tied, **style) if (writes or tied) and not has_head else None
+
     def unused(self) -> tuple[str, ...]:
         """The keys that neither the family nor the lists above know: they change nothing. Call it last."""
         for name, accepted in REFUSED.items():
@@ -254,6 +276,8 @@ _YARN: dict[str, Callable[[Any], bool]] = dict.fromkeys(("beta_fast", "beta_slow
 _ROPE_KEYS: dict[str, tuple[tuple[str, ...], dict[str, Callable[[Any], bool]]]] = {
     "default": ((), {}),
     "linear": (("factor",), {}),
+    # Up to `max_position_embeddings`, the longest text that we read, it is the default.
+    "dynamic": (("factor",), {}),
     "llama3": (("factor", "high_freq_factor", "low_freq_factor"), {}),
     "yarn": (("factor",), {**_YARN, "truncate": lambda value: value is True}),
 }
@@ -348,7 +372,7 @@ def _scaling(keys: ConfigKeys, place: str, kind: str, given: dict[str, Any]) -> 
         if name not in needed and (accepted is None or not accepted(value)):
             wanted = "> 0" if accepted is _is_positive else f"null, with rope_type = {kind!r}"
             raise keys.invalid(f"{place}.{name}", value, wanted)
-    if kind == "default":
+    if kind in ("default", "dynamic"):
         return None
     if kind == "linear":
         return LinearScaling(factor=given["factor"])

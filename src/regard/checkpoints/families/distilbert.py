@@ -46,6 +46,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="distilbert.",
+    heads=("pre_classifier", "classifier", "qa_outputs"),
     names={
         "distilbert.embeddings.word_embeddings": "embedding",
         "distilbert.embeddings.position_embeddings": "encoder.positions.table",

@@ -5,7 +5,7 @@ of each tensor with our name and a difference of layout, if there is one.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,6 +59,7 @@ class Family:
     config     from the keys of config.json to our config
     names      the name of each module, or of a whole tensor; of several for one weight, the last is written
     prefix     of most names; files that hold the model without its output layer leave it out
+    heads      modules of other tasks, such as a classifier: they are not used, and reported
     renamed    other spellings of a part of a name, in old files
     settings   from our config to the keys of config.json; None if models of this family are only read
     """
@@ -66,8 +67,14 @@ class Family:
     config: Callable[[ConfigKeys], TransformerConfig]
     names: Names
     prefix: str = ""
+    heads: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     settings: Callable[[TransformerConfig], dict[str, Any]] | None = None
+
+    def unused(self, tensors: Iterable[str]) -> tuple[str, ...]:
+        """The tensors that belong to other tasks."""
+        modules = tuple(f"{head}." for head in self.heads)
+        return tuple(sorted(name for name in tensors if name.startswith(modules)))
 
     def places(self, shapes: Mapping[str, Shape], config: TransformerConfig) -> "dict[str, TensorPlace]":
         """Where each of our weights is, by name, from the names and shapes of the tensors in the files.
@@ -75,7 +82,10 @@ class Family:
         Raises UnknownNameError with the names that this family does not have.
         """
         wanted, found, unknown = weight_shapes(config), dict[str, TensorPlace](), list[str]()
+        unused = set(self.unused(shapes))
         for name, shape in shapes.items():
+            if name in unused:
+                continue
             target = self._target(name)
             if target is None:
                 unknown.append(name)

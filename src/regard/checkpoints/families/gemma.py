@@ -6,6 +6,7 @@ from typing import Any
 from regard.checkpoints.families import llama
 from regard.checkpoints.families.config_keys import (
     GATED,
+    OTHER_HEADS,
     ConfigKeys,
     layer_kinds,
     layer_windows,
@@ -15,7 +16,7 @@ from regard.checkpoints.families.config_keys import (
     their_activation,
 )
 from regard.checkpoints.families.family import Family, Names
-from regard.config import AttentionStyle, Biases, Embeddings, Norm, Output, Rotary, TransformerConfig
+from regard.config import AttentionStyle, Biases, Embeddings, Norm, Rotary, TransformerConfig
 
 _LAYER_TYPES = ("full_attention", "sliding_attention")
 
@@ -69,7 +70,7 @@ def _config(
         ),
         biases=Biases(attention=bias, attention_output=bias, feed_forward=False, norm=False),
         embeddings=Embeddings(scaled=True, rounded_scale=True),
-        output=Output(tied=keys.flag("tie_word_embeddings", True), softcap=logits),
+        output=keys.output(keys.flag("tie_word_embeddings", True), softcap=logits),
     )
 
 
@@ -148,5 +149,5 @@ _NAMES: Names = {
     "model.layers.#.post_feedforward_layernorm": "decoder.layers.#.feed_forward_output_norm",
 }
 
-GEMMA2 = Family(config=_gemma2, settings=_settings, names=_NAMES, prefix="model.")
-GEMMA3 = Family(config=_gemma3, settings=_gemma3_settings, names=_NAMES, prefix="model.")
+GEMMA2 = Family(config=_gemma2, settings=_settings, names=_NAMES, prefix="model.", heads=OTHER_HEADS)
+GEMMA3 = Family(config=_gemma3, settings=_gemma3_settings, names=_NAMES, prefix="model.", heads=OTHER_HEADS)

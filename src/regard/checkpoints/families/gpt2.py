@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ACTIVATIONS, ConfigKeys, their_activation
+from regard.checkpoints.families.config_keys import ACTIVATIONS, OTHER_HEADS, ConfigKeys, their_activation
 from regard.checkpoints.families.family import Family, to
-from regard.config import AttentionStyle, Learned, Norm, Output, TransformerConfig
+from regard.config import AttentionStyle, Learned, Norm, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
@@ -26,7 +26,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
         positions=Learned(),
         norm=Norm(place="pre", final=True, eps=keys.number("layer_norm_epsilon", 1e-5)),
         attention=AttentionStyle(scale=None if keys.flag("scale_attn_weights", True) else 1.0),
-        output=Output(tied=keys.flag("tie_word_embeddings", True)),
+        output=keys.output(keys.flag("tie_word_embeddings", True)),
     )
 
 
@@ -49,6 +49,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="transformer.",
+    heads=OTHER_HEADS,
     names={
         "transformer.wte": "embedding",
         "transformer.wpe": "decoder.positions.table",

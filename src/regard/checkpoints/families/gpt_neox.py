@@ -2,9 +2,16 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ACTIVATIONS, ConfigKeys, rope_table, rotary, their_activation
+from regard.checkpoints.families.config_keys import (
+    ACTIVATIONS,
+    OTHER_HEADS,
+    ConfigKeys,
+    rope_table,
+    rotary,
+    their_activation,
+)
 from regard.checkpoints.families.family import Family, to
-from regard.config import Biases, Norm, Output, Rotary, TransformerConfig
+from regard.config import Biases, Norm, Rotary, TransformerConfig
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
@@ -24,7 +31,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
         positions=positions,
         norm=Norm(place="parallel" if parallel else "pre", final=True, eps=keys.number("layer_norm_eps", 1e-5)),
         biases=Biases(attention=bias, attention_output=bias),
-        output=Output(tied=keys.flag("tie_word_embeddings", False)),
+        output=keys.output(keys.flag("tie_word_embeddings", False)),
     )
 
 
@@ -51,6 +58,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="gpt_neox.",
+    heads=OTHER_HEADS,
     names={
         "gpt_neox.embed_in": "embedding",
         f"{_LAYER}.input_layernorm": "decoder.layers.#.self_attention_norm",

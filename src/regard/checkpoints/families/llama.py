@@ -5,6 +5,7 @@ from typing import Any
 
 from regard.checkpoints.families.config_keys import (
     GATED,
+    OTHER_HEADS,
     ConfigKeys,
     layer_kinds,
     layer_windows,
@@ -13,7 +14,7 @@ from regard.checkpoints.families.config_keys import (
     their_activation,
 )
 from regard.checkpoints.families.family import Family, Names
-from regard.config import AttentionStyle, Biases, Norm, Output, Rotary, TransformerConfig
+from regard.config import AttentionStyle, Biases, Norm, Rotary, TransformerConfig
 
 
 def decoder(
@@ -47,7 +48,7 @@ def decoder(
         norm=Norm(kind="rms", place="pre", final=True, eps=keys.number("rms_norm_eps", default["eps"])),
         attention=AttentionStyle() if attention is None else attention,
         biases=Biases.none() if biases is None else biases,
-        output=Output(tied=keys.flag("tie_word_embeddings", False)),
+        output=keys.output(keys.flag("tie_word_embeddings", False)),
     )
 
 
@@ -146,7 +147,7 @@ NAMES: Names = {
     "lm_head": "output",
 }
 
-LLAMA = Family(config=_llama, settings=_llama_settings, names=NAMES, prefix="model.")
-MISTRAL = Family(config=_mistral, settings=_mistral_settings, names=NAMES, prefix="model.")
-QWEN2 = Family(config=_qwen2, settings=_qwen_settings, names=NAMES, prefix="model.")
-QWEN3 = Family(config=_qwen3, settings=_qwen_settings, names=NAMES, prefix="model.")
+LLAMA = Family(config=_llama, settings=_llama_settings, names=NAMES, prefix="model.", heads=OTHER_HEADS)
+MISTRAL = Family(config=_mistral, settings=_mistral_settings, names=NAMES, prefix="model.", heads=OTHER_HEADS)
+QWEN2 = Family(config=_qwen2, settings=_qwen_settings, names=NAMES, prefix="model.", heads=OTHER_HEADS)
+QWEN3 = Family(config=_qwen3, settings=_qwen_settings, names=NAMES, prefix="model.", heads=OTHER_HEADS)

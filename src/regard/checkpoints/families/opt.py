@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from regard.checkpoints.families.config_keys import ACTIVATIONS, ConfigKeys, their_activation
+from regard.checkpoints.families.config_keys import ACTIVATIONS, OTHER_HEADS, ConfigKeys, their_activation
 from regard.checkpoints.families.family import Family, to
-from regard.config import Biases, Learned, Norm, Output, TransformerConfig
+from regard.config import Biases, Learned, Norm, TransformerConfig
 
 UNUSED_POSITIONS = 2
 
@@ -25,7 +25,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
         positions=Learned(),
         norm=Norm(place="pre" if is_pre_norm else "post", final=is_pre_norm),
         biases=Biases(attention=bias, attention_output=bias, feed_forward=bias),
-        output=Output(tied=keys.flag("tie_word_embeddings", True)),
+        output=keys.output(keys.flag("tie_word_embeddings", True)),
     )
 
 
@@ -50,6 +50,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="model.",
+    heads=OTHER_HEADS,
     names={
         "model.decoder.embed_tokens": "embedding",
         "model.decoder.embed_positions": to("decoder.positions.table", skip=UNUSED_POSITIONS),

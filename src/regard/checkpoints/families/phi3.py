@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoints.families import llama
-from regard.checkpoints.families.config_keys import ConfigKeys, rotary
+from regard.checkpoints.families.config_keys import OTHER_HEADS, ConfigKeys, rotary
 from regard.checkpoints.families.family import Family, to
 from regard.config import AttentionStyle, FactorScaling, Rotary, TransformerConfig
 
@@ -36,6 +36,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="model.",
+    heads=OTHER_HEADS,
     names={
         **llama.NAMES,
         "model.layers.#.self_attn.qkv_proj": to(*(f"{_ATTENTION}.{part}_proj" for part in "qkv")),

@@ -35,6 +35,7 @@ FAMILY = Family(
     config=_config,
     settings=_settings,
     prefix="roberta.",
+    heads=("classifier", "qa_outputs"),
     renamed=bert.OLD_NAMES,
     names={
         **_STACK,

@@ -1,4 +1,4 @@
-"""T5: an encoder and a decoder with relative positions, no biases and unscaled scores; version 1.1 has gates."""
+"""T5: an encoder and a decoder, or an encoder alone: relative positions, no biases, unscaled scores; 1.1 has gates."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from regard.config import GATES, AttentionStyle, Biases, Norm, Output, Relative,
 
 
 def _config(keys: ConfigKeys) -> TransformerConfig:
-    keys.only("is_encoder_decoder", True)
+    has_decoder = not keys.tensors or any(name.startswith("decoder.") for name in keys.tensors)
+    keys.only("is_encoder_decoder", *([True] if has_decoder else [True, False]))  # T5EncoderModel writes either
     keys.take("n_positions", None)  # the length of its training texts, no limit
     projection = keys.take("feed_forward_proj", "relu")
     gate, _, name = str(projection).rpartition("-")
@@ -24,6 +25,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
     layers = keys.count("num_layers", 6, "num_hidden_layers")
     # Version 1.1 has an output layer of its own, without scaling; new files say only the latter.
     tied = keys.flag("scale_decoder_outputs", keys.flag("tie_word_embeddings", True))
+    decoder_layers = keys.count("num_decoder_layers", layers)
     return TransformerConfig(
         vocab_size=keys.count("vocab_size", 32_128),
         d_model=keys.count("d_model", 512, "hidden_size"),
@@ -31,7 +33,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
         d_head=keys.count("d_kv", 64, "head_dim"),
         d_ff=keys.count("d_ff", 2048),
         n_encoder_layers=layers,
-        n_decoder_layers=keys.count("num_decoder_layers", layers),
+        n_decoder_layers=decoder_layers if has_decoder else None,
         activation=table[name],
         positions=Relative(
             n_buckets=keys.count("relative_attention_num_buckets", 32),
@@ -40,7 +42,7 @@ def _config(keys: ConfigKeys) -> TransformerConfig:
         norm=Norm(kind="rms", place="pre", final=True, eps=keys.number("layer_norm_epsilon", 1e-6)),
         attention=AttentionStyle(scale=1.0),
         biases=Biases.none(),
-        output=Output(tied=tied, scaled=tied),
+        output=Output(tied=tied, scaled=tied) if has_decoder else None,
     )
 
 
@@ -55,13 +57,13 @@ def _settings(config: TransformerConfig) -> dict[str, Any]:
         "d_kv": config.head_width,
         "d_ff": config.d_ff,
         "num_layers": config.n_encoder_layers,
-        "num_decoder_layers": config.n_decoder_layers,
+        "num_decoder_layers": config.n_decoder_layers or config.n_encoder_layers,
         "feed_forward_proj": f"gated-{gate}" if config.activation in GATED.values() else name,
         "relative_attention_num_buckets": relative.n_buckets,
         "relative_attention_max_distance": relative.max_distance,
         "layer_norm_epsilon": config.norm.eps,
-        "tie_word_embeddings": config.output is not None and config.output.tied,
-        "is_encoder_decoder": True,
+        "tie_word_embeddings": config.output is None or config.output.tied,
+        "is_encoder_decoder": config.kind == "encoder-decoder",
     }
 
 

@@ -102,9 +102,7 @@ class WeightsFromQK(ExactWeights):
             lse=self.lse[b, h],
             v=None if self.v is None else self.v[b, group : group + 1],
             bound=None if self.bound is None else self.bound.only(sample, head),
-            bias=None
-            if bias is None
-            else bias[b if bias.shape[0] > 1 else slice(1), h if bias.shape[1] > 1 else slice(1)],
+            bias=bias,
         )
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall
 from regard.capture.operators import CAUSAL, CAUSAL_FROM_FIRST
 from regard.dispatch.observation import observe_attention
@@ -87,7 +88,8 @@ class CallBatch:
         qk = self._buffers[0][:n].flatten(0, 1) if len(self._buffers) == 1 else torch.cat(self._slots)
         lse = None if not self._lse else self._lse[0] if n == 1 else torch.cat(self._lse)
         q, k = qk[:, :H], qk[:, H:]
-        record = observe_attention(q, k, k, lse=lse, mask=self._call.mask, scale=self._call.scale, see=self.see)
+        call = AttentionCall(q, k, k, self._call.scale, mask=self._call.mask, see=self.see)
+        record = observe_attention(call, lse)
         fields = _fields(record)
         if n == 1:
             yield self.positions[0], fields

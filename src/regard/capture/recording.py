@@ -34,14 +34,23 @@ def record_of_call(
     """The Record of a call of `module`; with `see.qk`, it keeps copies of what its weights are computed from."""
     if isinstance(captured, CapturedWeights):
         return record_of_weights(captured, module, see, padding)
-    options: dict[str, Any] = {"mask": captured.mask, "bias": captured.bias, "scale": captured.scale}
-    options |= {"softcap": captured.softcap, "see": see, "padding": padding}
+    call = AttentionCall(
+        captured.q,
+        captured.k,
+        captured.v,
+        captured.scale,
+        mask=captured.mask,
+        bias=captured.bias,
+        softcap=captured.softcap,
+        see=see,
+        padding=padding,
+    )
     if captured.output is not None:
-        ours = attend_and_observe(captured.q, captured.k, captured.v, **options)
+        ours = attend_and_observe(call)
         if ours is not None:
             captured.output.out, captured.output.lse = ours.out, ours.lse
             return ours.record
-    return observe_attention(captured.q, captured.k, captured.v, lse=captured.lse, **options)
+    return observe_attention(call, captured.lse)
 
 
 @torch.no_grad()

@@ -161,7 +161,7 @@ class ProgressFile:
             if len(_content(after)) > LARGEST:
                 raise TooLargeError("progress-too-large", path=str(self.path), most=format_bytes(LARGEST))
             kept = free_name(self.path, "before-import")
-            _write_synced(kept, _content(before))
+            _write(kept, _content(before))
             self._write(after)
             return kept
 
@@ -232,8 +232,8 @@ class ProgressFile:
     def _write(self, progress: Progress) -> None:
         """Write the current file as the backup, then the new one: at any time one of them is complete."""
         with suppress(AbsentFileError):
-            _write_synced(self.backup, read_file(self.path, most=LARGEST))
-        _write_synced(self.path, _content(progress))
+            _write(self.backup, read_file(self.path, most=LARGEST))
+        _write(self.path, _content(progress))
 
 
 # --- the file's content ------------------------------------------------------------------------------------
@@ -329,14 +329,8 @@ def _wait_for(descriptor: int, path: Path) -> None:
             return None
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-
-    write_atomically(path, write, need=len(content))
+def _write(path: Path, content: bytes) -> None:
+    write_atomically(path, lambda temporary: temporary.write_bytes(content), need=len(content), sync=True)
 
 
 def moved_away(path: Path, why: str) -> Path:

@@ -6,7 +6,7 @@ computes the output, in one pass of our own kernel.
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,9 +18,7 @@ from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.forward import all_weights, observe
 from regard.kernels.chunked.workers import SingleThread
 from regard.kernels.triton.support import refusal, scratch_for
-from regard.masks import Mask
-from regard.masks.padding import Padding
-from regard.records import Record, See, Statistics
+from regard.records import Record, Statistics
 
 SMALL = 2**18
 """Largest number of scores whose weights are computed at once: for the one row of a token, blocks would cost more."""
@@ -29,29 +27,19 @@ TINY = 2**16
 """Largest number of scores that one thread computes."""
 
 
-def observe_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    lse: Tensor | None = None,
-    mask: Mask | None = None,
-    bias: Any = None,
-    scale: float,
-    softcap: float | None = None,
-    see: See,
-    padding: Padding | None = None,
-) -> Record:
+def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
     """The Record of an attention call that the model has computed. Tensors that the Record keeps are copied.
 
-    q B H T E, k and v B G S ·; lse B H T where it is known.
+    call   with `see`, and with an unbound mask
+    lse    B H T where it is known
     """
+    q, k, see, padding = call.q, call.k, call.see, call.padding
+    assert see is not None
     B, H, T, _ = q.shape
     S = k.shape[2]
     if see.is_empty:
         return Record(shape=(B, H, T, S), padding=padding)
-    bound = None if mask is None else mask.bind((B, H), T, S, q)
-    call = AttentionCall(q, k, v, scale, mask=mask, bound=bound, bias=bias, softcap=softcap, see=see, padding=padding)
+    call = _bound(call)
     small = is_small(q, k)
     if small:
         with (
@@ -62,7 +50,7 @@ def observe_attention(
             found = statistics_of(weights, sums, see, scores if see.max_score or see.top else None, padding)
         if not (see.qk or see.values):  # for the one row of a token: nothing else needs the call
             return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
-    attention_sizes(q.shape, k.shape, v.shape)  # raises ShapeError
+    attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError
     if not small:
         found = _observe(call, lse)
     return make_record(call, found)
@@ -77,34 +65,31 @@ class ObservedOutput(NamedTuple):
 
 
 @torch.no_grad()
-def attend_and_observe(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: Mask | None = None,
-    bias: Any = None,
-    scale: float,
-    softcap: float | None = None,
-    see: See,
-    padding: Padding | None = None,
-) -> ObservedOutput | None:
-    """Compute a call and its Record in one pass; arguments as for `observe_attention`.
+def attend_and_observe(call: AttentionCall) -> ObservedOutput | None:
+    """Compute a call, with `see` and an unbound mask, and its Record in one pass.
 
     None where none of our kernels can do both, or where `see` requests nothing.
     """
-    bound = None if mask is None else mask.bind(tuple(q.shape[:2]), q.shape[2], k.shape[2], q)
-    call = AttentionCall(q, k, v, scale, mask=mask, bound=bound, bias=bias, softcap=softcap, see=see, padding=padding)
+    call, see = _bound(call), call.see
+    assert see is not None
     if replace(see, values=False).is_empty or refusal(call) is not None:
         return None
     from regard.kernels.triton.attention import attention
 
-    attention_sizes(q.shape, k.shape, v.shape)  # raises ShapeError
+    attention_sizes(call.q.shape, call.k.shape, call.v.shape)  # raises ShapeError
     require_memory_for(call, scratch_for(call))
     out, found = attention(replace(call, see=replace(see, lse=True)))
     assert found.lse is not None
     # A copy: the model may overwrite the LSE that it gets, and the Record must not change.
     return ObservedOutput(out, found.lse.clone(), make_record(call, found).changed(fused=True))
+
+
+def _bound(call: AttentionCall) -> AttentionCall:
+    """The call with its mask bound."""
+    if call.mask is None:
+        return call
+    B, H, T, _ = call.q.shape
+    return replace(call, bound=call.mask.bind((B, H), T, call.k.shape[2], call.q))
 
 
 def is_small(q: Tensor, k: Tensor) -> bool:

@@ -66,18 +66,24 @@ def write_output(target: Path, content: bytes) -> None:
     with _writing_to(target, len(content)):
         descriptor = _open_stream(target)
         if descriptor is None:
-            _replace(target, lambda temporary: temporary.write_bytes(content))
+            replace_target(target, lambda temporary: temporary.write_bytes(content))
         else:
             _write_into(descriptor, [content])
 
 
 def write_atomically(
-    target: Path, write: Callable[[Path], object], *also: type[Exception], need: int, into_streams: bool = False
+    target: Path,
+    write: Callable[[Path], object],
+    *also: type[Exception],
+    need: int,
+    into_streams: bool = False,
+    sync: bool = False,
 ) -> None:
     """Let `write` create a temporary file beside the target, then rename it: an interrupted write leaves the old file.
 
     need          bytes that will be written, for the message about a full disk
     into_streams  the user named the target, and it may be a pipe or a terminal, as in `write_output`
+    sync          the content is on the disk before the old file is replaced, so that a power failure leaves one of them
 
     A link is kept and its target is written. A new file gets permissions by the umask, an existing one keeps its own.
     Raises FileError if the target is a folder, FIFO, device or socket, if the system refuses, or if one of the
@@ -86,7 +92,7 @@ def write_atomically(
     with _writing_to(target, need, *also):
         descriptor = _open_stream(target) if into_streams else None
         if descriptor is None:
-            _replace(target, write)
+            replace_target(target, write, sync=sync)
         else:
             _write_into(descriptor, _pieces(write))
 
@@ -141,24 +147,44 @@ def _check_name(target: Path) -> None:
         raise FileError("file-unwritable", path=str(target), reason="NUL")
 
 
-def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    """Replace the target, or the file that it links to. Raises OSError and FileError."""
+def _temporary_path(place: Path) -> Path:
+    return place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}")  # a name has at most 255 bytes
+
+
+def replace_target(
+    target: Path,
+    write: Callable[[Path], object],
+    *,
+    sync: bool = False,
+    temporary_path: Callable[[Path], Path] = _temporary_path,
+    after: Callable[[str], object] | None = None,
+) -> Path:
+    """Replace the target, or the file that it links to; return the path of the file. Raises OSError and FileError.
+
+    `after` is called with "fsync" and "rename" after these system calls.
+    """
     place = resolve_target(target)
     before = place.stat() if place.exists() else None
     if before is not None and not os.access(place, os.W_OK):  # a rename ignores the file's permissions
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
-    temporary = _temporary_path(place)
+    temporary, notify = temporary_path(place), after or (lambda _: None)
     try:
         mode = _create_private(temporary)
         write(temporary)
+        if sync:
+            with temporary.open("r+b") as file:
+                os.fsync(file.fileno())
+            notify("fsync")
         if before is not None:
             mode = stat.S_IMODE(before.st_mode) & 0o777
             with suppress(OSError, AttributeError):  # a file of another owner: root keeps its owner
                 os.chown(temporary, before.st_uid, before.st_gid)
         temporary.chmod(mode)
         os.replace(temporary, place)
+        notify("rename")
     finally:
         _remove(temporary)
+    return place
 
 
 def resolve_target(target: Path) -> Path:
@@ -174,10 +200,6 @@ def _check_regular(path: Path) -> None:
         refuse_special(path, path.stat().st_mode)
     except FileNotFoundError:  # a broken link
         raise FileError("file-unwritable", path=str(path), reason=os.strerror(errno.EEXIST)) from None
-
-
-def _temporary_path(place: Path) -> Path:
-    return place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}")  # a name has at most 255 bytes
 
 
 def _create_private(temporary: Path) -> int:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from regard.errors import AbsentFileError, FileError
 from regard.files.input import BINARY, UNLIMITED, open_descriptor, open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
-from regard.files.output import open_lock, reason_of, resolve_target, try_lock, write_error
+from regard.files.output import open_lock, reason_of, replace_target, try_lock, write_error
 
 
 def fault_point(call: str) -> None:
@@ -85,16 +85,17 @@ def replace_file(path: Path, content: bytes) -> None:
 
     A link is kept and its target is replaced. Raises OSError, and FileError if the path is not a regular file.
     """
-    path = resolve_target(path)
-    partial = temporary(path)
-    try:
-        write_file(partial, lambda writer: writer.write(content))
-        os.replace(partial, path)
-        fault_point("rename")
-        sync_folder(path.parent)
-    finally:
-        with suppress(OSError):  # must not hide the first error
-            discard(partial)
+
+    def write(partial: Path) -> None:
+        fault_point("open")
+        descriptor = os.open(partial, os.O_WRONLY | BINARY)
+        try:
+            Writer(descriptor).write(content)
+        finally:
+            os.close(descriptor)
+
+    place = replace_target(path, write, sync=True, temporary_path=temporary, after=lambda call: fault_point(call))
+    sync_folder(place.parent)
 
 
 def make_folder(path: Path) -> None:

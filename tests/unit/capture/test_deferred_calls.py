@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
+from regard.attention_call import AttentionCall
 from regard.capture import deferred_calls, watched_trace, watching
 from regard.capture.budget import in_bytes
 from regard.capture.deferred_calls import CallBatch, DeferredCalls
@@ -88,9 +89,9 @@ def test_layers_of_one_shape_are_computed_together(monkeypatch: pytest.MonkeyPat
     sizes = []
     original = observation.observe_attention
 
-    def counting(q: Tensor, *args: Any, **more: Any) -> Record:
-        sizes.append(tuple(q.shape))
-        return original(q, *args, **more)
+    def counting(call: AttentionCall, lse: Tensor | None = None) -> Record:
+        sizes.append(tuple(call.q.shape))
+        return original(call, lse)
 
     monkeypatch.setattr(deferred_calls, "observe_attention", counting)
     watched(See(), X)

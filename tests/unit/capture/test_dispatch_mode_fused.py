@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard import See, watch
+from regard.attention_call import AttentionCall
 from regard.capture import recording
 from regard.capture.captured import CapturedOutput
 from regard.capture.dispatch_mode import can_replace, operator_results
@@ -150,12 +151,14 @@ class Layer(nn.Module):
 
 
 def stand_in(calls: list[See]) -> Any:
-    def answered(q: Tensor, k: Tensor, v: Tensor, *, see: See, **options: Any) -> ObservedOutput | None:
-        calls.append(see)
-        if options["bias"] is not None:
+    def answered(call: AttentionCall) -> ObservedOutput | None:
+        assert call.see is not None
+        calls.append(call.see)
+        if call.bias is not None:
             return None
-        out = torch.full((*q.shape[:3], v.shape[-1]), 7.0)
-        return ObservedOutput(out, torch.zeros(q.shape[:3]), Record(shape=(*q.shape[:3], k.shape[2]), fused=True))
+        B, H, T, _ = call.q.shape
+        out = torch.full((B, H, T, call.v.shape[-1]), 7.0)
+        return ObservedOutput(out, torch.zeros(B, H, T), Record(shape=(B, H, T, call.k.shape[2]), fused=True))
 
     return answered
 
@@ -200,7 +203,7 @@ def test_layers_that_are_not_chosen_are_not_replaced(monkeypatch: pytest.MonkeyP
 def test_see_nothing_replaces_nothing() -> None:
     q, k, v = heads()
     see = See(map=None, lse=False, sink=False, values=True)
-    assert observation.attend_and_observe(q, k, v, scale=1.0, see=see) is None
+    assert observation.attend_and_observe(AttentionCall(q, k, v, 1.0, see=see)) is None
 
 
 def test_differentiable_see_raises() -> None:

@@ -8,7 +8,7 @@ from tolerances import assert_close
 
 from regard import Mask, See, attend, reference
 from regard.arrays import Array
-from regard.attention_call import make_call
+from regard.attention_call import AttentionCall, make_call
 from regard.dispatch import backend_choice, observation, recording, torch_backends
 from regard.errors import TooLargeError
 
@@ -84,9 +84,9 @@ def test_scratch_memory_of_a_backend_is_counted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(observation, "require_memory_for", refuse)
     monkeypatch.setattr(observation, "refusal", lambda *_, **__: None)
     with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 11 * 2}, and"):  # tiles of 64 keys, two bins each
-        observation.observe_attention(q, k, k, lse=torch.zeros(2, 3, 500), scale=1.0, see=See(map=10))
+        observation.observe_attention(AttentionCall(q, k, k, 1.0, see=See(map=10)), torch.zeros(2, 3, 500))
     with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 2 * 10}, and"):
-        observation.observe_attention(q, k, k, scale=1.0, see=See(map=10))
+        observation.observe_attention(AttentionCall(q, k, k, 1.0, see=See(map=10)))
 
 
 @pytest.mark.parametrize("backend", ["blocked", "chunked", "reference", "eager"])

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from full_disk import largest_file
@@ -337,3 +338,22 @@ def test_reason_is_one_line() -> None:
     assert reason_of(OSError(13, "Permission denied", "/a/b")) == "Permission denied"
     assert reason_of(LookupError("first line\nsecond")) == "first line"
     assert reason_of(LookupError()) == "LookupError"
+
+
+def test_sync_comes_between_the_write_and_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power failure could leave an empty file under the name."""
+    calls: list[str] = []
+
+    def recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            calls.append(name)
+            return original(*given)
+
+        return call
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, recorded(name, getattr(os, name)))
+    write = recorded("write", lambda path: path.write_bytes(b"1"))
+    for sync in (False, True):
+        write_atomically(tmp_path / "a", write, need=1, sync=sync)
+    assert calls == ["write", "replace", "write", "fsync", "replace"]

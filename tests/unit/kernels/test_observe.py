@@ -66,17 +66,9 @@ def test_records_equal_brute_force(limits: tuple[int, int], known: bool, call: C
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(observation, "SMALL", limits[0])
         patch.setattr(module, "MAX_SCORES_TOGETHER", limits[1])
-        record = observe_attention(
-            call_torch.q,
-            call_torch.k,
-            call_torch.v,
-            lse=given,
-            mask=mask,
-            bias=bias,
-            scale=scale,
-            softcap=call.softcap,
-            see=see,
-        )
+        q, k, v = call_torch.q, call_torch.k, call_torch.v
+        observed = AttentionCall(q, k, v, scale, mask=mask, bias=bias, softcap=call.softcap, see=see)
+        record = observe_attention(observed, given)
     assert record.shape == weights.shape
     check(record, weights, lse, see)
 
@@ -89,11 +81,11 @@ def test_statistics_of_pytorchs_kernel(dtype: torch.dtype, causal: bool) -> None
     q, k = q.to(dtype), k.to(dtype)
     _, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, k, 0.0, causal)
     mask = Mask.causal(align="first") if causal else None
-    record = observe_attention(q, k, k, lse=lse, mask=mask, scale=0.25, see=EVERYTHING)
+    record = observe_attention(AttentionCall(q, k, k, 0.25, mask=mask, see=EVERYTHING), lse)
     exact_q, exact_k = (x.double().numpy() for x in (q, k))
     scores = reference.attention_scores(exact_q, exact_k, mask, scale=0.25)
     check(record, reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING, "float32")
-    alone = observe_attention(q, k, k, lse=lse, mask=mask, scale=0.25, see=See(map=None, sink=False))
+    alone = observe_attention(AttentionCall(q, k, k, 0.25, mask=mask, see=See(map=None, sink=False)), lse)
     assert_close(alone.lse, reference.log_sum_exp(scores), "statistic", "float32")
 
 
@@ -103,7 +95,7 @@ def test_one_row_and_many_keys_that_are_not_contiguous(heads: tuple[int, int]) -
     generator = torch.Generator().manual_seed(0)
     q = torch.randn(2, 1, H, 8, generator=generator, dtype=torch.float64).transpose(1, 2)
     k = torch.randn(2, 40, G, 8, generator=generator, dtype=torch.float64).transpose(1, 2)
-    record = observe_attention(q, k, k, scale=1.0, see=EVERYTHING)
+    record = observe_attention(AttentionCall(q, k, k, 1.0, see=EVERYTHING))
     scores = reference.attention_scores(q.numpy(), k.numpy(), scale=1.0)
     check(record, reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING)
 
@@ -124,7 +116,7 @@ def test_an_empty_request_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(module, "attend_in_blocks", fail)
     q = torch.zeros(1, 2, 3, 4)
-    record = observe_attention(q, q, q, scale=1.0, see=See(map=None, lse=False, sink=False))
+    record = observe_attention(AttentionCall(q, q, q, 1.0, see=See(map=None, lse=False, sink=False)))
     assert record.shape == (1, 2, 3, 3)
     assert "nothing" in repr(record)
 

@@ -10,6 +10,7 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
 from regard import Mask, See, attend, backends, watch
+from regard.attention_call import AttentionCall
 from regard.dispatch import observation
 from regard.errors import BackendError
 
@@ -214,7 +215,8 @@ def test_records_of_other_kernels_are_those_of_eager(see: See, lse_kind: str, de
     lse = {"right": lse, "0": lse.masked_fill(masked, 0), "inf": lse.masked_fill(masked, torch.inf), "no": None}[
         lse_kind
     ]
-    record = observation.observe_attention(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
+    call = AttentionCall(q, k, v, 8**-0.5, mask=mask, see=see, padding=right.padding)
+    record = observation.observe_attention(call, lse)
     for name in FIELDS:
         if getattr(right, name) is not None:
             assert_close(getattr(record, name), getattr(right, name), "statistic", "float32")
@@ -228,7 +230,8 @@ def test_unsupported_calls_are_observed_by_another_backend() -> None:
     q, k, v = (x.double() for x in tensors())
     bias = torch.randn(1, 1, 11, 11, dtype=torch.float64)
     _, right = attend(q, k, v, bias=bias, see=EVERYTHING, backend="eager")
-    assert_same_record(observation.observe_attention(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
+    call = AttentionCall(q, k, v, 8**-0.5, bias=bias, see=EVERYTHING)
+    assert_same_record(observation.observe_attention(call), right)
 
 
 # --- watching --------------------------------------------------------------------------------------------
@@ -320,7 +323,8 @@ def test_observed_statistics_exclude_padding(device: str) -> None:
     few, observation.SMALL = observation.SMALL, 0
     try:
         for lse in (None, true):
-            found = observation.observe_attention(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
+            call = AttentionCall(q, k, v, 8**-0.5, padding=right.padding, **given)
+            found = observation.observe_attention(call, lse)
             assert_same_record(found, right)
     finally:
         observation.SMALL = few

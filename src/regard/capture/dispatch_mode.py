@@ -18,9 +18,13 @@ from torch import Tensor
 from regard.attention_call import AttentionCall
 from regard.capture.captured import CapturedCall, CapturedOutput, CapturedWeights, Unobserved, why_unobservable
 from regard.capture.operators import FUSED, READERS, Reader, named
-from regard.capture.softmax_tracking import IN_PLACE, LOGARITHM, SOFTMAXES, SoftmaxTracker
+from regard.capture.softmax_tracking import IN_PLACE, SoftmaxTracker
 from regard.capture.sparse_attention import SparseTracker
 from regard.capture.torch_internals import (
+    ATTENTION_MATH,
+    FUSED_LAYERS,
+    LOG_SOFTMAX,
+    SOFTMAXES,
     DispatchKey,
     Isolated,
     OpOverload,
@@ -182,12 +186,11 @@ def _fitted(lse: Tensor | None, like: Tensor | None, device: torch.device) -> Te
 
 
 aten = torch.ops.aten
-LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
+_LAYER_IDS = {id(func) for func in FUSED_LAYERS}
 """Operators that call other operators which autocast would change."""
-_LAYER_IDS = {id(func) for func in LAYERS}
 DECOMPOSED: set[Any] = {
     aten.scaled_dot_product_attention.default,
-    aten._scaled_dot_product_attention_math.default,
+    ATTENTION_MATH,
     aten.softmax.int,
 }
 """Operators that a mode sees as their parts, except in inference mode: there they are decomposed here."""
@@ -280,12 +283,12 @@ class CaptureMode(TorchDispatchMode):
             self.observe(self._sparse.follow, func, args, result)
         if self._follower is not None and not types:
             self.observe(self._follower, func, args, result)
-        if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
+        if reader is not None or func in SOFTMAXES or func is LOG_SOFTMAX or func in self._listeners:
             if not in_backward():
                 self._observe_result(reader, func, types, args, kwargs, result)
         elif following:
             self.observe(self._follow, func, args, result)
-        elif func not in LAYERS and not is_composite(func):
+        elif func not in FUSED_LAYERS and not is_composite(func):
             self._kept_alive.append(func)
             self._ignored[id(func)] = func._op if type(func) is OpOverload else func
         busy = self._softmaxes.followed or self._sparse is not None or self._follower is not None
@@ -320,8 +323,8 @@ class CaptureMode(TorchDispatchMode):
         self._pass_through = {} if self._softmaxes.followed else self._ignored
 
     def observe_other(self, func: Any, args: Any, result: Any) -> None:
-        """Tell the listener of an operator about it."""
-        if func is LOGARITHM:
+        """Notify the listener of an operator."""
+        if func is LOG_SOFTMAX:
             self.observe(self._softmaxes.note_log_softmax, args, result)
         elif func in self._listeners:
             self.observe(self._listeners[func], *args)
@@ -337,7 +340,7 @@ class CaptureMode(TorchDispatchMode):
             self.observe(self._read, reader, func, args, kwargs, result)
         elif func in SOFTMAXES:
             self.observe(self._add_softmax, args, result)
-        elif func is LOGARITHM:
+        elif func is LOG_SOFTMAX:
             self.observe(self._softmaxes.note_log_softmax, args, result)
         else:
             self.observe(self._listeners[func], *args)

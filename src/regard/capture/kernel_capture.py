@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from regard.capture.captured import CapturedCall, CapturedWeights, why_unobservable
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
-from regard.capture.kernel_overrides import LAYERS, OVERRIDES, has_other_operators
+from regard.capture.kernel_overrides import OVERRIDES, has_other_operators
 from regard.capture.module_names import Place
 from regard.capture.operators import READERS, is_plain_causal, lse_of, named
-from regard.capture.torch_internals import LISTENING, dispatch_mode_count, is_any_autocast_enabled
+from regard.capture.torch_internals import FUSED_LAYERS, LISTENING, dispatch_mode_count, is_any_autocast_enabled
 from regard.records import DecodeStep, Record, See
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class KernelCapture:
     def attention(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         if self._repeated.repeat(func, args, kwargs, result):
             return
-        if func in LAYERS:
+        if func in FUSED_LAYERS:
             on = [device for device in AUTOCASTS if torch.is_autocast_enabled(device)]
             self._mode.observe(self._read_layer, on, func, args, kwargs, result)
         else:

@@ -22,14 +22,19 @@ from torch import Tensor
 
 from regard.capture.operators import BY_NAME
 from regard.capture.torch_internals import (
+    FUSED_ATTENTION,
+    FUSED_LAYERS,
     LISTENING,
-    DispatchKey,
+    LOG_SOFTMAX,
+    SOFTMAXES,
     ListenersPaused,
     current_backward_task,
+    flex_attention_kernel,
     has_kernel_for,
     is_being_compiled,
     is_operator,
     python_kernels,
+    set_flex_attention_kernel,
 )
 
 aten = torch.ops.aten
@@ -197,23 +202,15 @@ def _tensors(args: Iterable[Any]) -> Iterator[Tensor]:
     return (x for x in args if isinstance(x, Tensor))
 
 
-FUSED = (
-    aten._scaled_dot_product_flash_attention_for_cpu.default,
-    aten._scaled_dot_product_flash_attention.default,
-    aten._scaled_dot_product_efficient_attention.default,
-    aten._scaled_dot_product_cudnn_attention.default,
-)
-LAYERS = (aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default)
-SOFTMAXES = (aten._softmax.default, aten._safe_softmax.default)
-OTHERS = (aten._log_softmax.default, aten.embedding.default, aten.index_select.default)
+OTHERS = (LOG_SOFTMAX, aten.embedding.default, aten.index_select.default)
 
 
 def _factories(device: str) -> Iterator[tuple[Any, str, Factory]]:
     """Every override for tensors of one device: the operator, its dispatch key, and what makes the override."""
     key, nested = DEVICES[device], f"NestedTensor{DEVICES[device]}"
-    for func in FUSED:
+    for func in FUSED_ATTENTION:
         yield from ((func, key, _attention), (func, nested, _attention))
-    for func in LAYERS:
+    for func in FUSED_LAYERS:
         yield from ((func, key, _layer), (func, nested, _layer))
     for func in SOFTMAXES:
         yield from ((func, key, _softmax), (func, nested, _for_parts))
@@ -222,7 +219,7 @@ def _factories(device: str) -> Iterator[tuple[Any, str, Factory]]:
 
 
 def _factories_without_data() -> Iterator[tuple[Any, str, Factory]]:
-    for func in (*FUSED, *SOFTMAXES):
+    for func in (*FUSED_ATTENTION, *SOFTMAXES):
         if any(_has_kernel(func, key) for key in DEVICES.values()):
             yield func, "Python", _without_data
     for func in SOFTMAXES:
@@ -309,8 +306,8 @@ class Overrides:
         kernels -= own
         self._names |= own
         if key == "none":
-            self._flex = flex_attention.py_kernels[DispatchKey.CompositeExplicitAutograd]
-            _set_flex_kernel(_flex(self._flex))
+            self._flex = flex_attention_kernel()
+            set_flex_attention_kernel(_flex(self._flex))
 
     def _remove(self) -> None:
         for library in self._libraries.values():
@@ -319,12 +316,12 @@ class Overrides:
         self._names.clear()
         self._may_stay = True
         if self._flex is not None:
-            _set_flex_kernel(self._flex)
+            set_flex_attention_kernel(self._flex)
             self._flex = None
 
 
 def _flex(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for flex_attention, whose kernels are Python functions."""
+    """The override of flex_attention, whose kernels are Python functions."""
 
     def flex(*args: Any, **kwargs: Any) -> Any:
         active = LISTENING.active
@@ -338,11 +335,6 @@ def _flex(original: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return flex
-
-
-def _set_flex_kernel(kernel: Callable[..., Any]) -> None:
-    flex_attention.py_kernels[DispatchKey.CompositeExplicitAutograd] = kernel
-    flex_attention._dispatch_cache.clear()
 
 
 RUNNING = tuple(f"torch.{name}." for name in ("nn", "_dynamo", "_functorch", "_ops", "autograd", "fx", "jit"))
@@ -364,7 +356,7 @@ def _others_run() -> bool:
 
 OVERRIDES = Overrides()
 
-OVERRIDDEN = frozenset(str(func) for func in (*FUSED, *LAYERS)) | {"flex_attention"}
+OVERRIDDEN = frozenset(str(func) for func in (*FUSED_ATTENTION, *FUSED_LAYERS)) | {"flex_attention"}
 OTHER_OPERATORS = tuple(name for name in BY_NAME if name not in OVERRIDDEN)
 """Attention operators that cannot be overridden: those of other packages and of other devices."""
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.attention_call import WeightsFromQK
 from regard.axes import bin_count, bin_width
 from regard.capture.operators import named
-from regard.capture.torch_internals import Isolated, TorchDispatchMode
+from regard.capture.torch_internals import SOFTMAX_BACKWARD, Isolated, TorchDispatchMode
 from regard.errors import ArgumentError, NotKeptError
 from regard.exact_weights import ExactWeights, WeightsArray
 from regard.messages import Listed
@@ -26,8 +26,6 @@ from regard.trace import Trace
 WEIGHTS_AT_A_TIME = 2**22
 """Number of weights computed at once, of all samples and heads together: 16 MiB of float32."""
 
-aten = torch.ops.aten
-SOFTMAX_BACKWARD = aten._softmax_backward_data.default
 FUSED_BACKWARDS = frozenset(
     f"aten::_scaled_dot_product_{kind}_backward"
     for kind in (

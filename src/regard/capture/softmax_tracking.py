@@ -17,7 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import Alias, changed, copied, key_of, original, sliced
 from regard.capture.captured import CapturedWeights
-from regard.capture.torch_internals import Isolated, has_storage
+from regard.capture.torch_internals import COPY_TO, Isolated, has_storage
 from regard.masks.padding import visible_columns
 from regard.records import Rest
 
@@ -26,11 +26,8 @@ aten = torch.ops.aten
 MAX_OPERATORS = 64
 """The number of operators after which an unused softmax is dropped; Hugging Face's models need up to ten."""
 
-SOFTMAXES = {aten._softmax.default, aten._safe_softmax.default}
-LOGARITHM = aten._log_softmax.default
-"""Not tracked: usually it is a loss."""
 LEFT_FACTOR = {aten.bmm.default: 0, aten.mm.default: 0, aten.baddbmm.default: 1, aten.addmm.default: 1}
-COPIES = {aten.clone.default, aten._to_copy.default}
+COPIES = {aten.clone.default, COPY_TO}
 DROPOUT, NOISE, IN_PLACE = aten.native_dropout.default, aten.bernoulli_.float, aten.mul_.Tensor
 SLICE = aten.slice.Tensor
 CHANGES: dict[Any, Rest] = {

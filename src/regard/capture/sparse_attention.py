@@ -20,7 +20,7 @@ from regard.capture.aliases import key_of
 from regard.capture.budget import in_bytes
 from regard.capture.captured import CapturedWeights, is_readable
 from regard.capture.module_names import Place, call_arguments, running_modules
-from regard.capture.torch_internals import tree_map_only
+from regard.capture.torch_internals import COPY_TO, INDEX_PUT_INSIDE, tree_map_only
 from regard.messages import say
 
 aten = torch.ops.aten
@@ -71,7 +71,7 @@ _MOVES = {
     aten.flip.default,
     aten.roll.default,
     aten.clone.default,
-    aten._to_copy.default,
+    COPY_TO,
 }
 """Operators that copy elements: applied to origins in the same way."""
 _HIDES = {aten.masked_fill.Scalar, aten.masked_fill.Tensor}
@@ -135,7 +135,7 @@ class SparseTracker:
             self._score(args[_PRODUCTS[func]], args[_PRODUCTS[func] + 1], result)
         elif func is aten.copy_.default:
             self._write(args[0], None, args[1])
-        elif func is aten.index_put_.default or func is aten._index_put_impl_.default:
+        elif func is aten.index_put_.default or func is INDEX_PUT_INSIDE:
             self._write(args[0], args[1], args[2])
         elif func is aten.constant_pad_nd.default:
             self._move(lambda x, *more: func(x, args[1], -1), args, result)
@@ -297,7 +297,7 @@ class SparseTracker:
         self._report(CapturedWeights(whole.weights.view(B, H, N, N), None, rest="summaries"), place)
 
 
-_COPIES = {aten.clone.default, aten._to_copy.default}
+_COPIES = {aten.clone.default, COPY_TO}
 
 
 def sparse_places(places: list[Place]) -> dict[int, Place]:

@@ -4,6 +4,7 @@ Public names do not give these facts, or only at a cost that every operator of a
 version of torch has passed `make test` and `make test-gpu`, the upper bound of torch in pyproject.toml moves.
 """
 
+from collections.abc import Callable
 from threading import local
 from typing import Any
 
@@ -12,13 +13,22 @@ from torch._C import DispatchKey
 from torch._C import _len_torch_dispatch_stack as dispatch_mode_count
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._higher_order_ops.flex_attention import _math_attention_inner as flex_attention_scores
+from torch._higher_order_ops.flex_attention import flex_attention
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_dispatch_modes
 from torch.utils._pytree import tree_map_only
 
 __all__ = [
+    "ATTENTION_MATH",
+    "COPY_TO",
+    "FUSED_ATTENTION",
+    "FUSED_LAYERS",
+    "INDEX_PUT_INSIDE",
     "LISTENING",
+    "LOG_SOFTMAX",
+    "SOFTMAXES",
+    "SOFTMAX_BACKWARD",
     "DispatchKey",
     "Isolated",
     "ListenersPaused",
@@ -26,6 +36,7 @@ __all__ = [
     "TorchDispatchMode",
     "current_backward_task",
     "dispatch_mode_count",
+    "flex_attention_kernel",
     "flex_attention_scores",
     "has_kernel_for",
     "has_storage",
@@ -37,6 +48,7 @@ __all__ = [
     "outer_dispatch_state",
     "python_kernels",
     "safe_softmax",
+    "set_flex_attention_kernel",
     "set_key_excluded",
     "tree_map_only",
 ]
@@ -57,6 +69,39 @@ def python_kernels() -> set[str]:
     """The names and dispatch keys of the kernels that libraries have registered in Python: PyTorch's own set."""
     found: set[str] = torch.library._impls
     return found
+
+
+# --- operators whose names begin with an underscore -------------------------------------------------------
+
+_aten = torch.ops.aten
+FUSED_ATTENTION = (
+    _aten._scaled_dot_product_flash_attention_for_cpu.default,
+    _aten._scaled_dot_product_flash_attention.default,
+    _aten._scaled_dot_product_efficient_attention.default,
+    _aten._scaled_dot_product_cudnn_attention.default,
+)
+ATTENTION_MATH = _aten._scaled_dot_product_attention_math.default
+FUSED_LAYERS = (_aten._native_multi_head_attention.default, _aten._transformer_encoder_layer_fwd.default)
+"""`nn.MultiheadAttention` with its projections, and a whole `nn.TransformerEncoderLayer`."""
+SOFTMAXES = (_aten._softmax.default, _aten._safe_softmax.default)
+LOG_SOFTMAX = _aten._log_softmax.default
+SOFTMAX_BACKWARD = _aten._softmax_backward_data.default
+COPY_TO = _aten._to_copy.default
+"""`Tensor.to` with a copy."""
+INDEX_PUT_INSIDE = _aten._index_put_impl_.default
+"""What `index_put_` calls."""
+
+
+def flex_attention_kernel() -> Callable[..., Any]:
+    """The function that computes flex_attention outside of compiled code."""
+    found: Callable[..., Any] = flex_attention.py_kernels[DispatchKey.CompositeExplicitAutograd]
+    return found
+
+
+def set_flex_attention_kernel(kernel: Callable[..., Any]) -> None:
+    """Replace the function that computes flex_attention outside of compiled code."""
+    flex_attention.py_kernels[DispatchKey.CompositeExplicitAutograd] = kernel
+    flex_attention._dispatch_cache.clear()
 
 
 # --- autograd and autocast --------------------------------------------------------------------------------

@@ -10,11 +10,17 @@ from regard.capture import torch_internals
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src" / "regard"
-PRIVATE = re.compile(r"\btorch(?!\.ops\b)(\.\w+)*\._[a-zA-Z]\w*")
-ELSEWHERE = {"training/loop.py": {"torch._dynamo"}, "dispatch/overflow.py": {"torch._foreach_norm"}}
+PRIVATE = re.compile(r"\btorch(?:\.\w+)*\._[a-zA-Z]\w*|\b_?aten\._[a-zA-Z]\w*|\b_dispatch_cache\b|\bpy_kernels\b")
+ELSEWHERE = {
+    "training/loop.py": {"torch._dynamo"},
+    "dispatch/overflow.py": {"torch._foreach_norm"},
+    "kernels/chunked/forward.py": {"torch.ops.aten._scaled_dot_product_flash_attention_for_cpu"},
+}
 """`torch._dynamo.maybe_mark_dynamic` is documented for users, though its module has an underscore.
 
 `torch._foreach_norm` is what `torch.nn.utils.get_total_norm` calls; that function cannot give the norms one by one.
+
+`aten._scaled_dot_product_flash_attention_for_cpu` is PyTorch's only kernel that returns the LSE on a CPU.
 """
 
 

@@ -335,13 +335,14 @@ def convert(
 def pull(
     name: Annotated[str, typer.Argument(metavar="metavar-hub-id", help="help-pull-id")],
     revision: Annotated[str, typer.Option("--revision", metavar="metavar-revision", help="help-revision")] = "main",
+    file: Annotated[str | None, typer.Option("--file", metavar="metavar-file", help="help-pull-file")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     from regard.language.loading import pull as run
 
-    folder = run(name, revision, quiet=as_json)
+    folder = run(name, revision, file=file, quiet=as_json)
     if as_json:
         write_json({"name": name, "revision": revision, "folder": str(folder)})
     else:
         put(str(folder))
-        print_message(say("pulled", name=name))
+        print_message(say("pulled", name=name if file is None else str(folder)))

@@ -246,6 +246,10 @@ class HubFiles:
         text = self.chat_template()
         return None if text is None else ChatTemplate(text, template_values(self.tokenizer_config))
 
+    def special_tokens(self) -> dict[str, str]:
+        """The texts of the control tokens by name, bos_token and so on, from tokenizer_config.json."""
+        return template_values(self.tokenizer_config)
+
     def unused_settings(self, task: Task) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""
         given = {name for name, value in self.generation.items() if value is not None}
@@ -359,8 +363,30 @@ def read_tokenizer(files: HubFiles, vocab_size: int) -> AnyTokenizer:
         return word_piece_tokenizer(file_in_folder(folder, "vocab.txt"), lower_case=lower, named=named)
     if os.path.lexists(folder / "vocab.json") and os.path.lexists(folder / "merges.txt"):
         files_of_pairs = file_in_folder(folder, "vocab.json"), file_in_folder(folder, "merges.txt")
-        return byte_pair_tokenizer(*files_of_pairs, named=named)
+        prefix = files.tokenizer_config.get("add_prefix_space") is True
+        special = files.special_tokens().values()
+        around = _around(files)
+        return byte_pair_tokenizer(*files_of_pairs, named=named, around=around, prefix=prefix, special=special)
     return IdTokenizer(vocab_size, **named)
+
+
+def _around(files: HubFiles) -> tuple[str | None, str | None]:
+    """The control tokens that a tokenizer without tokenizer.json puts before and after a text."""
+    names, about, kind = files.special_tokens(), files.tokenizer_config, files.config.get("model_type")
+    named = str(about.get("tokenizer_class") or "")
+    if named.startswith(("Roberta", "Bart")) or (not named and kind in ("roberta", "bart")):
+        return names.get("cls_token", "<s>"), names.get("sep_token", "</s>")
+    begins = about.get("add_bos_token", kind == "opt" and not named) is True
+    before = names.get("bos_token", "</s>" if kind == "opt" else None) if begins else None
+    return before, names.get("eos_token") if about.get("add_eos_token") is True else None
+
+
+def mask_of(files: HubFiles, tokenizer: AnyTokenizer) -> int | None:
+    """The id that stands for a word to predict, such as BERT's [MASK]; None where there is none."""
+    name = files.special_tokens().get("mask_token")
+    controls = tokenizer.control_tokens if isinstance(tokenizer, Tokenizer) else ()
+    found = next((one for one in (name, "[MASK]", "<mask>") if one in controls), None)
+    return None if found is None or not isinstance(tokenizer, Tokenizer) else tokenizer.control_id(found)
 
 
 def special_ids(files: HubFiles, tokenizer: AnyTokenizer, config: TransformerConfig) -> SpecialIds:

@@ -8,9 +8,11 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from errno import ENOSPC
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from regard.checkpoints import Stored, read_model, write_hub_model
@@ -68,9 +70,9 @@ def find_model(source: str | os.PathLike[str]) -> Path:
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
         name = os.fspath(source)
+        if (found := cached(name)) is not None:
+            return found
         if "/" in name and HUB_ID.fullmatch(name):
-            if (found := cached(name)) is not None:
-                return found
             raise FileError("language-not-pulled", name=name)
         raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
     if is_gguf(folder):
@@ -187,11 +189,13 @@ def _with_tokenizer(
     name: str, source: Path, stored: Stored, files: "HubFiles", backend: BackendName | None
 ) -> LanguageModel:
     """A model of one of our families with its tokenizer and settings."""
-    from regard.language.hub_files import read_tokenizer, special_ids
+    from regard.language.hub_files import mask_of, read_tokenizer, special_ids
 
     config = stored.config
     assert config.vocab_size is not None  # public models read ids
     tokenizer = read_tokenizer(files, config.vocab_size)
+    if config.kind == "encoder" and config.output is not None and isinstance(tokenizer, Tokenizer):
+        tokenizer.mask = mask_of(files, tokenizer)
     special = special_ids(files, tokenizer, config)
     if config.kind == "encoder-decoder" and (special.start is None or not special.ends):
         raise FileError("language-marks", path=str(files.config_path))
@@ -259,8 +263,10 @@ def cached(name: str) -> Path | None:
     return folder if re.fullmatch(r"[\w-]{1,80}", commit) and folder.is_dir() else None
 
 
-def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
+def pull(name: str, revision: str = "main", *, file: str | None = None, quiet: bool = False) -> Path:
     """Download a model from the hub into the cache, or what is missing of it, and return its folder.
+
+    file   only this one, such as one of several GGUF files; its path is returned
 
     Raises ArgumentError for an invalid name, FileError where it cannot be downloaded.
     """
@@ -268,6 +274,9 @@ def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
         raise ArgumentError("pull-name", found=name[:100])
     if not REVISION.fullmatch(revision):
         raise ArgumentError("pull-revision", found=revision[:100])
+    if file is not None and (not REVISION.fullmatch(file) or not file.endswith((".gguf", ".safetensors"))):
+        raise ArgumentError("pull-file", found=file[:100])
+    asked = file is not None
     require_package("huggingface_hub", "regard pull")
     import huggingface_hub
     from huggingface_hub import errors
@@ -276,9 +285,12 @@ def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
     if quiet:
         disable_progress_bars()
     try:
-        found = huggingface_hub.snapshot_download(
-            name, revision=revision, allow_patterns=list(PULLED_FILES), ignore_patterns=list(LEFT_OUT)
-        )
+        found = _download(name, revision, PULLED_FILES if file is None else (file,), file is None)
+        if file is None and not any(found.rglob("*.safetensors")):
+            file = _only_gguf(name, revision)
+            found = found if file is None else _download(name, revision, (file,), False)
+    except FileError:
+        raise
     except errors.GatedRepoError as error:
         raise FileError("pull-gated", name=name) from error
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
@@ -286,9 +298,43 @@ def pull(name: str, revision: str = "main", *, quiet: bool = False) -> Path:
     except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
         key = "pull-offline" if huggingface_hub.constants.HF_HUB_OFFLINE else "pull-unreachable"
         raise FileError(key, name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
+    except OSError as error:
+        if error.errno == ENOSPC:
+            free = disk_usage(_existing(cache_folder())).free
+            raise FileError("pull-full", name=name, path=str(cache_folder()), free=free / 2**30) from error
+        raise FileError("pull-unreachable", name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
     except Exception as error:  # of the package, and of those that it downloads with
         raise FileError("pull-unreachable", name=name, endpoint=_endpoint(), reason=reason_of(error)) from error
+    if file is None:
+        return found
+    if not (found / file).exists():
+        raise FileError("pull-no-file", name=name, revision=revision, file=file)
+    return found / file if asked else found
+
+
+def _download(name: str, revision: str, files: tuple[str, ...], is_model: bool) -> Path:
+    import huggingface_hub
+
+    ignored = list(LEFT_OUT) if is_model else None
+    found = huggingface_hub.snapshot_download(
+        name, revision=revision, allow_patterns=list(files), ignore_patterns=ignored
+    )
     return Path(found)
+
+
+def _only_gguf(name: str, revision: str) -> str | None:
+    """The GGUF file of a repository without safetensors; FileError where there are several."""
+    import huggingface_hub
+
+    files = [one for one in huggingface_hub.HfApi().list_repo_files(name, revision=revision) if one.endswith(".gguf")]
+    if len(files) > 1:
+        raise FileError("pull-which", name=name, count=len(files), names=Listed.few(files))
+    return files[0] if files else None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(one for one in (folder, *folder.absolute().parents) if one.exists())
 
 
 def _endpoint() -> str:

@@ -413,6 +413,10 @@ MESSAGES: dict[str, Message] = {
     "metavar-revision": Message(en="REVISION", zh="版本"),
     "help-pull-id": Message(en="organisation/name", zh="组织/名称"),
     "help-revision": Message(en="a branch, a tag or a commit; by default main", zh="分支、标签或提交；默认为 main"),
+    "help-pull-file": Message(
+        en="only this file of the repository, such as one of several GGUF files",
+        zh="只下载仓库中的这个文件，例如几个 GGUF 文件之一",
+    ),
     "pulled": Message(
         en='now: regard see --model {name} "a text"', zh='现在可以：regard see --model {name} "一段文本"'
     ),

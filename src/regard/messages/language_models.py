@@ -147,6 +147,24 @@ MESSAGES: dict[str, Message] = {
         "try again",
         zh="设置了 HF_HUB_OFFLINE，因此不下载，而缓存里缺少 {name} 的文件：请取消设置后重试",
     ),
+    "pull-file": Message(
+        en="--file is the path of a .gguf or .safetensors file in the repository; found {found!r}",
+        zh="--file 应为仓库中 .gguf 或 .safetensors 文件的路径；实际为 {found!r}",
+    ),
+    "pull-no-file": Message(
+        en="{name} (revision {revision}) has no file {file}",
+        zh="{name}（revision {revision}）中没有文件 {file}",
+    ),
+    "pull-which": Message(
+        en="{name} has {count} GGUF files and no safetensors: choose one with --file: {names}",
+        zh="{name} 有 {count} 个 GGUF 文件，没有 safetensors：请用 --file 选一个：{names}",
+    ),
+    "pull-full": Message(
+        en="{name} does not fit on the disk of {path}: {free:.1f} GiB are free; free some, or set HF_HOME to another "
+        "disk. What has arrived is kept",
+        zh="{path} 所在的磁盘放不下 {name}：还剩 {free:.1f} GiB；请腾出空间，或把 HF_HOME 设到别的磁盘。"
+        "已下载的部分会保留",
+    ),
     "pull-unreachable": Message(
         en="{name} cannot be downloaded from {endpoint}: {reason}. What has arrived is kept; try again, or set "
         "HF_ENDPOINT to a mirror",

@@ -85,6 +85,8 @@ class Tokenizer:
             for name, names in (("pad", PAD), ("bos", BOS), ("eos", EOS), ("unknown", UNKNOWN))
         )
         self._characters = self._single_characters()
+        self.mask: int | None = None
+        """The control token that a text may name: [MASK] of a model that predicts masked words. None for no such."""
 
     def _first_special(self, names: tuple[str, ...]) -> int | None:
         """The id of the first of these names that is a special token; Qwen's <unk> is ordinary text, from web pages."""
@@ -142,13 +144,33 @@ class Tokenizer:
     def _encode_part(self, text: str) -> list[int]:
         return list(_call(lambda: self._inner.encode(text, add_special_tokens=False)).ids)
 
+    def control_id(self, token: str) -> int:
+        """The id of a control token by its text."""
+        return next(i for i, text in self._special.items() if text == token)
+
     @property
     def control_tokens(self) -> tuple[str, ...]:
         """The texts of the control tokens."""
         return tuple(self._special.values())
 
+    def _with_masks(self, text: str, mask: int) -> list[int]:
+        """The ids of a text that names the mask; the space before it belongs to it where the file says so."""
+        token = self._inner.get_added_tokens_decoder()[mask]
+        parts = text.split(token.content)
+        if token.lstrip:
+            parts[:-1] = [part.rstrip() for part in parts[:-1]]
+        if token.rstrip:
+            parts[1:] = [part.lstrip() for part in parts[1:]]
+        found = self._encoded(parts)
+        return found[0] + [i for ids in found[1:] for i in (mask, *ids)]
+
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text; faster than one by one."""
+        if self.mask is None or not any(self._special[self.mask] in text for text in texts):
+            return self._encoded(texts)
+        return [self._with_masks(text, self.mask) for text in texts]
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         for text in texts:
             _check_surrogates(text)
             if self._longest is not None and len(text) > self._longest:

@@ -281,8 +281,21 @@ def word_piece_tokenizer(path: Path, *, lower_case: bool, named: Mapping[str, in
     return Tokenizer(inner, named=named)
 
 
-def byte_pair_tokenizer(vocabulary: Path, merges: Path, *, named: Mapping[str, int]) -> Tokenizer:
-    """The byte-level tokenizer of a vocab.json and its merges.txt. FileError if one is invalid or they do not fit."""
+def byte_pair_tokenizer(
+    vocabulary: Path,
+    merges: Path,
+    *,
+    named: Mapping[str, int],
+    around: tuple[str | None, str | None] = (None, None),
+    prefix: bool = False,
+    special: Iterable[str] = (),
+) -> Tokenizer:
+    """The byte-level tokenizer of a vocab.json and its merges.txt. FileError if one is invalid or they do not fit.
+
+    around    the control tokens before and after a text, as RoBERTa's <s> and </s>
+    prefix    put a space before a text
+    special   control tokens besides those of `named` and `around`
+    """
     try:
         tokens = parse_json(read_file(vocabulary, most=LARGEST_FILE))
     except JsonError as error:
@@ -301,10 +314,18 @@ def byte_pair_tokenizer(vocabulary: Path, merges: Path, *, named: Mapping[str, i
         inner = RustTokenizer(models.BPE(tokens, pairs))
     except Exception as error:
         raise FileError("tokenizer-garbled", path=str(merges), reason=reason_of(error)) from error
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     inner.decoder = decoders.ByteLevel()
-    special = [token for token, number in tokens.items() if number in set(named.values())]
-    inner.add_special_tokens(special)
+    before, after = (name if name in tokens else None for name in around)
+    known = {token for token, number in tokens.items() if number in set(named.values())}
+    known |= {name for name in (before, after, *special) if name is not None and name in tokens}
+    inner.add_special_tokens(sorted(known, key=tokens.__getitem__))
+    if before or after:
+        marks = sorted({name for name in (before, after) if name})
+        inner.post_processor = processors.TemplateProcessing(
+            single=[*([before] if before else []), "$A", *([after] if after else [])],
+            special_tokens=[(name, tokens[name]) for name in marks],
+        )
     return Tokenizer(inner, named=named)
 
 

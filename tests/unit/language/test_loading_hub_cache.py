@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from errno import ENOSPC
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,7 +51,7 @@ class Hub(BaseHTTPRequestHandler):
             about = {"id": NAME, "modelId": NAME, "sha": COMMIT, "siblings": siblings, "private": False, "tags": []}
             self._send(json.dumps(about).encode(), {"Content-Type": "application/json"}, whole)
             return
-        if path == f"api/models/{NAME}/tree/{COMMIT}":
+        if path in (f"api/models/{NAME}/tree/{COMMIT}", f"api/models/{NAME}/tree/main"):
             tree = [{"type": "file", "path": name, "size": len(data), "oid": "0" * 40} for name, data in FILES.items()]
             self._send(json.dumps(tree).encode(), {"Content-Type": "application/json"}, whole)
             return
@@ -186,3 +187,51 @@ def test_a_reference_that_leads_elsewhere_is_not_followed(monkeypatch: pytest.Mo
     refs.mkdir(parents=True)
     (refs / "main").write_text("../../../..")
     assert cached("a/b") is None
+
+
+def test_one_file_of_a_repository(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository of GGUF files: the only one is pulled, of several `--file` chooses."""
+    for name in ("model.safetensors", "onnx/model.safetensors"):
+        monkeypatch.delitem(FILES, name)
+    monkeypatch.setitem(FILES, "a-Q4_0.gguf", b"GGUF, one")
+    done = regard_pull(NAME, "--json")
+    assert done.returncode == 0, done.stderr
+    assert Path(json.loads(done.stdout)["folder"], "a-Q4_0.gguf").read_bytes() == b"GGUF, one"
+    monkeypatch.setitem(FILES, "b-Q8_0.gguf", b"GGUF, two")
+    several = regard_pull(NAME)
+    assert several.returncode == 3
+    assert "a-Q4_0.gguf, b-Q8_0.gguf" in several.stderr
+    assert "--file" in several.stderr
+    one = regard_pull(NAME, "--file", "b-Q8_0.gguf", "--json")
+    assert Path(json.loads(one.stdout)["folder"]).read_bytes() == b"GGUF, two"
+    absent = regard_pull(NAME, "--file", "c.gguf")
+    assert absent.returncode == 3
+    assert "c.gguf" in absent.stderr
+    for wrong in ("../x.gguf", "/etc/passwd", "x.bin"):
+        assert regard_pull(NAME, "--file", wrong).returncode == 2
+
+
+def test_an_id_without_an_organisation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gpt2: `regard pull gpt2`, then `regard see --model gpt2`."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "models--tiny" / "snapshots" / COMMIT
+    folder.mkdir(parents=True)
+    (tmp_path / "models--tiny" / "refs").mkdir()
+    (tmp_path / "models--tiny" / "refs" / "main").write_text(COMMIT)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_bytes(FILES[name])
+    assert regard.load("tiny").folder == folder
+    with pytest.raises(FileError, match="teeny"):
+        regard.load("teeny")
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(FileError, match=r"does not fit on the disk of .*cache: \d+\.\d GiB are free"):
+        pull(NAME, quiet=True)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import Contender, Measured
-from regard.training.journal import measured_peak
+from regard.training.run_reports import measured_peak
 
 FLUSHED_BYTES = 2**28
 """Bytes that are zeroed: five times the cache of an H200."""

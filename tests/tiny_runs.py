@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from regard.training.batches import IGNORED, Batch, Data
 from regard.training.checkpoint_store import CheckpointStore, Snapshot
-from regard.training.journal import Event, Listener, Started, Stepped
 from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.plan import Plan
 from regard.training.processes import Ranks
+from regard.training.run_reports import Event, Listener, Started, Stepped
 from regard.training.step import Forward
 
 VOCAB = 11

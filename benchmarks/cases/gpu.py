@@ -74,7 +74,7 @@ def training_rates(measured: Measured) -> dict[str, float]:
     """Tokens per second, and their share of the rate of matrix products on this device."""
     import torch
 
-    from regard.training.journal import measured_peak
+    from regard.training.run_reports import measured_peak
 
     parameters = 123.6e6  # GPT-2 124M without the position embeddings, which multiply nothing
     per_token = 6 * parameters + 12 * 12 * 768 * LENGTH  # forward and backward, attention included

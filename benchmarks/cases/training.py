@@ -23,7 +23,7 @@ def reporting_share(_: Measured) -> dict[str, float]:
     from regard.cli.training_screen import TrainingScreen
     from regard.recipes import read_recipe
     from regard.recipes.running import train
-    from regard.training.journal import Journal
+    from regard.training.run_reports import RunReports
 
     spent = {"logged": 0.0, "drawn": 0.0}
 
@@ -39,7 +39,7 @@ def reporting_share(_: Measured) -> dict[str, float]:
 
         setattr(kind, name, run)
 
-    time_method(Journal, "step", "logged")
+    time_method(RunReports, "step", "logged")
     time_method(Live, "refresh", "drawn")
     recipe = read_recipe("copy", {"training.steps": str(STEPS), "training.valid_every": "none"})
     with tempfile.TemporaryDirectory() as folder, TrainingScreen("copy", file=_Terminal()) as screen:

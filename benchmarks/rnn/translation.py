@@ -22,8 +22,8 @@ from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.evaluating import EvaluationOptions, evaluate
 from regard.recipes.recipe import Recipe, config_of, read_recipe
 from regard.training.batches import IGNORED, Batch
-from regard.training.journal import METRICS
 from regard.training.metrics import MetricsFile
+from regard.training.run_reports import METRICS
 
 Size = Literal["full", "small"]
 SMALL: dict[str, dict[str, str]] = {

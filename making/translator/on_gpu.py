@@ -35,8 +35,8 @@ from regard.models import Transformer
 from regard.recipes import Recipe, read_recipe
 from regard.recipes.recipe import to_toml
 from regard.recipes.running import FINISHED, train
-from regard.training.journal import METRICS, Saved, Validated
 from regard.training.metrics import MetricsFile
+from regard.training.run_reports import METRICS, Saved, Validated
 
 HERE = Path(__file__).parent
 OWN_TWICE = '["train.links.tsv", "own.links.tsv", "own.links.tsv", "distilled.links.tsv"]'

@@ -15,7 +15,7 @@ from deep_learning.masks import from_additive
 from regard import reference
 from regard.axes import head_width
 from regard.errors import ShapeError
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.reference.attention import computing_dtype
 

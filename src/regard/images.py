@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.arrays import is_integer, to_numpy
 from regard.errors import ArgumentError, MissingPackageError
-from regard.files.input import open_file
+from regard.files.safe_open import open_file
 from regard.messages import Listed
 
 Side = Literal["keys", "queries", "both"]

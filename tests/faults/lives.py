@@ -138,9 +138,9 @@ def serve() -> None:
     """Answer one request per line until the input ends."""
     import regard.cli.training_screen
     import regard.recipes.running  # noqa: F401
-    from regard.training import journal
+    from regard.training import run_reports
 
-    journal.SECONDS = 0.0  # speed is not tested here
+    run_reports.SECONDS = 0.0  # speed is not tested here
     for module in sys.argv[1:]:
         importlib.import_module(module)
     for line in sys.stdin:

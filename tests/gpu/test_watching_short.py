@@ -14,7 +14,7 @@ import regard
 from regard import See, Trace
 from regard.functional.statistics import pooled_map
 from regard.statistics_table import STATISTICS
-from regard.trace.gathering import AXES, Split, merge_records
+from regard.trace.trace_merging import AXES, Split, merge_records
 
 DEVICE = "cuda"
 

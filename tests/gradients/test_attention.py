@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import LENGTHS, Call, as_tensor, calls
 from tolerances import assert_close
 
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.reference import (
     multi_head_attention,

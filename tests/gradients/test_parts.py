@@ -18,7 +18,7 @@ from regard.functional import norms as f_norms
 from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
 from regard.functional import positions as f_positions
-from regard.layer_rules import Pairing
+from regard.layer_checks import Pairing
 from regard.reference import norms as r_norms
 from regard.reference import position_wise as r_activations
 from regard.reference import position_wise as r_feed_forward

@@ -22,7 +22,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from regard.config import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.functional import positions as torchs
-from regard.layer_rules import Pairing
+from regard.layer_checks import Pairing
 from regard.reference import positions as numpys
 
 PAIRINGS: tuple[Pairing, ...] = ("halves", "pairs")

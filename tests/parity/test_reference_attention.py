@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import causal_lower_right
 
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.reference import (
     multi_head_attention,

@@ -29,9 +29,9 @@ ALLOWED = {
         "temporary.open",
         "made.open",
     },  # the module that writes files
-    "files/input.py": {"os.open", "os.fdopen"},  # the module that reads files
+    "files/safe_open.py": {"os.open", "os.fdopen"},  # the module that reads files
     "training/run_files.py": {"os.open", "source.rename"},  # new files of a run, and folders
-    "images.py": {"Image.open"},  # of a file that files/input.py opened, and of bytes
+    "images.py": {"Image.open"},  # of a file that files/safe_open.py opened, and of bytes
     "memory.py": {"open"},  # /proc/meminfo
     "cli/entry.py": {"os.open"},  # the null device
     "cli/streams.py": {"open", "os.open"},  # the null device
@@ -87,7 +87,7 @@ def test_files_are_opened_only_in_listed_modules() -> None:
         found -= {"read_text", "write_bytes"}  # functions of text/corpus.py and files/output.py, not methods of a path
         if name in BUNDLED_TEXT_READERS:
             found -= {"path.open", "path.read_text", "place.read_text", ".read_text", ".read_bytes"}
-        what = f"{name}: open files with regard.files.input, write them with regard.files.output"
+        what = f"{name}: open files with regard.files.safe_open, write them with regard.files.output"
         assert found <= ALLOWED.get(name, set()), what
 
 

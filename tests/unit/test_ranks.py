@@ -25,8 +25,8 @@ RANKS = {
     "records": 1.2,
     "images": 0.5,
     "patterns": 1,
-    "layer_rules": 1,
-    "config": 1.1,  # made of values that `layer_rules` checks
+    "layer_checks": 1,
+    "config": 1.1,  # made of values that `layer_checks` checks
     "text": 1,
     "attention_call": 1.3,  # made of masks and of what `records` requests
     "reference": 2,

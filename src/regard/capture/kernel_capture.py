@@ -1,4 +1,4 @@
-"""`KernelCapture`: receives a thread's attention operators through their overrides, and reports them to a CaptureMode.
+"""`KernelCapture`: reports a thread's attention operators to a CaptureMode; and `RepeatedCalls` of equal layers.
 
 The mode is entered only where overrides are not enough: once the model computes a softmax itself, whose use must be
 followed over the next operators. It is then below every other mode of the thread, as it would be if it had been entered

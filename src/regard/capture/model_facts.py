@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from regard.trace.gathering import Split
+from regard.trace.trace_merging import Split
 
 F = TypeVar("F")
 

@@ -19,8 +19,8 @@ import numpy as np
 from regard.axes import Shape
 from regard.checkpoints.tensor_file import MOST_TENSORS, widened
 from regard.errors import FileError
-from regard.files.input import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file, release_pages
 from regard.files.output import reason_of
+from regard.files.safe_open import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file, release_pages
 from regard.memory import format_bytes
 from regard.messages import Listed
 from regard.packages import require_package

@@ -24,8 +24,8 @@ from regard.checkpoints.tensor_file import CONFIG, DTYPES, MOST_TENSORS, TensorF
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights, weight_shapes
 from regard.errors import ArgumentError, FileError, RegardError
-from regard.files.input import UNLIMITED, check_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.safe_open import UNLIMITED, check_file, read_file
 from regard.messages import Listed
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -23,8 +23,8 @@ from regard.checkpoints.tensor_file import CONFIG, TENSORS, Weights, check_dtype
 from regard.config import RecurrentConfig, TransformerConfig, from_tree, recurrent_from_tree, to_tree
 from regard.config.weights import ModelConfig, check_weights
 from regard.errors import FileError, RegardError
-from regard.files.input import UNLIMITED, check_file, check_file_format, check_inside, read_file
 from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.safe_open import UNLIMITED, check_file, check_file_format, check_inside, read_file
 from regard.messages import Listed
 
 FORMAT, VERSION = "regard-model", 1

@@ -19,7 +19,9 @@ import numpy as np
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.errors import DtypeError, FileError
-from regard.files.input import (
+from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.output import reason_of, write_atomically, write_bytes, write_error
+from regard.files.safe_open import (
     HEAD,
     LARGEST_SIZE,
     MOST_AXES,
@@ -30,8 +32,6 @@ from regard.files.input import (
     open_file,
     release_pages,
 )
-from regard.files.json_and_toml import JsonError, parse_json
-from regard.files.output import reason_of, write_atomically, write_bytes, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
 

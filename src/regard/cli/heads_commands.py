@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.input_notes import BackendOption, load_model, see_text
+from regard.cli.model_input import BackendOption, load_model, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT_TEXTS

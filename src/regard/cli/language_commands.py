@@ -10,7 +10,7 @@ import typer
 
 from regard.cli import interrupts
 from regard.cli.entry import FILE
-from regard.cli.input_notes import BackendOption, LineNotes, notes_as_json, open_model, print_notes
+from regard.cli.model_input import BackendOption, LineNotes, notes_as_json, open_model, print_notes
 from regard.cli.number_options import beam_count, number_from_zero, whole_number
 from regard.cli.streams import hint_at_file, join_words, print_message, put, read_stdin, stdin_batches, write_json
 from regard.errors import ArgumentError, RegardError

@@ -10,7 +10,7 @@ import typer
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import see_handmade
 from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files, save_svg
-from regard.cli.input_notes import BackendOption, load_model, notes_as_json, see_text
+from regard.cli.model_input import BackendOption, load_model, notes_as_json, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.streams import given_text, hint_at_file, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError

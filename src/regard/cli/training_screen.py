@@ -21,7 +21,7 @@ from regard.views.labels import cut, printable_label
 from regard.views.terminal import can_encode
 
 if TYPE_CHECKING:
-    from regard.training.journal import Event, Finished, Saved, Started, Stepped, Validated
+    from regard.training.run_reports import Event, Finished, Saved, Started, Stepped, Validated
 
 
 _SPARKS = "▁▂▃▄▅▆▇█"

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError
-from regard.layer_rules import Pairing, buckets_per_side, check_base, check_pairing
+from regard.layer_checks import Pairing, buckets_per_side, check_base, check_pairing
 from regard.messages import Listed
 
 Window = int | None | tuple[int | None, ...]

@@ -25,7 +25,7 @@ from regard.config.styles import (
     check_dropout,
 )
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
-from regard.layer_rules import factors_of
+from regard.layer_checks import factors_of
 from regard.messages import Listed
 
 Size = dict[str, Any]

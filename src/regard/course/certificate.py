@@ -24,8 +24,8 @@ from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import Progress, timestamp
 from regard.course.study_path import steps
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.safe_open import read_file
 from regard.messages import LANGUAGES, Language, language, say, use_language
 from regard.printable import one_line
 

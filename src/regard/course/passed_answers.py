@@ -14,8 +14,8 @@ from regard.course.grading.learner_source import read_source
 from regard.course.grading.verdict import Verdict
 from regard.course.progress import ProgressFile, home, moved_away
 from regard.errors import AbsentFileError, FileError, TooLargeError
-from regard.files.input import read_file
 from regard.files.output import write_bytes, write_error, write_new
+from regard.files.safe_open import read_file
 from regard.messages import say
 
 FOLDER = "passed"

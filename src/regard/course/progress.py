@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import AbsentFileError, FileError, TooLargeError
-from regard.files.input import read_file
 from regard.files.output import open_lock, try_lock, write_atomically, write_error
+from regard.files.safe_open import read_file
 from regard.memory import format_bytes
 from regard.messages import say
 

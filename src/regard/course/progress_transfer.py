@@ -21,9 +21,9 @@ from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import Card, ExerciseProgress, Progress, ProgressFile, as_data, from_data, timestamp
 from regard.course.questions import questions
 from regard.errors import FileError
-from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_bytes, write_error
+from regard.files.safe_open import read_file
 
 FORMAT, VERSION = "regard-progress", 1
 LARGEST = 2**25

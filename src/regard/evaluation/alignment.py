@@ -15,8 +15,8 @@ import numpy as np
 
 from regard.arrays import to_numpy
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.records import Record
 from regard.text.word_links import Link, shared_characters
 from regard.trace import Trace

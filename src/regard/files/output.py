@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regard.errors import ArgumentError, FileError, RegardError, TooLargeError
-from regard.files.input import BINARY, open_descriptor, refuse_special
+from regard.files.safe_open import BINARY, open_descriptor, refuse_special
 from regard.memory import format_bytes
 from regard.messages import Listed
 

@@ -60,7 +60,7 @@ from regard.functional.statistics import (
     statistics_of,
     top_keys,
 )
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 
 __all__ = [
     "LSTMState",

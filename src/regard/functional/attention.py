@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.axes import Sizes, attention_sizes, check_bias, head_width
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 
 

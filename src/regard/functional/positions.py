@@ -16,7 +16,7 @@ from regard.config.styles import FactorScaling, LinearScaling, Llama3Scaling, Nt
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.functional.attention import computing_dtype
 from regard.functional.position_wise import floats
-from regard.layer_rules import (
+from regard.layer_checks import (
     Pairing,
     bucket_edges,
     buckets_per_side,

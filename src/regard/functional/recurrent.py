@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.functional.attention import linear, scaled_dot_product_attention
-from regard.layer_rules import check_additive, check_general, check_recurrent
+from regard.layer_checks import check_additive, check_general, check_recurrent
 from regard.masks import Mask
 
 MaskLike = Mask | Tensor | None

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.dispatch import attend
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.records import See
 from regard.reference import linear, merge_heads, split_heads

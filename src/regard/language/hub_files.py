@@ -19,8 +19,8 @@ from regard.checkpoints.model_folder import LARGEST_CONFIG, file_in_folder, read
 from regard.config import TransformerConfig
 from regard.config.tree import JSON_TYPES, Fault, TreeReader
 from regard.errors import FileError
-from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.language.chat import ChatTemplate, template_values
 from regard.messages import Listed, say
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer, Tokenizer

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.messages import Listed, say
 from regard.text.normalise import correct_spelling, tidy
 from regard.text.segmentation import main_script

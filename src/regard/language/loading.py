@@ -30,8 +30,8 @@ from regard.checkpoints.model_folder import (
 from regard.checkpoints.tensor_file import CONFIG
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.output import reason_of, write_bytes
+from regard.files.safe_open import read_file
 from regard.language.hub_files import (
     LARGEST_TOKENIZER_CONFIG,
     SETTINGS,

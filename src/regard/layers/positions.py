@@ -14,7 +14,7 @@ from regard.arrays import check_counts
 from regard.config import Scaling
 from regard.functional.position_wise import floats
 from regard.functional.positions import apply_expanded_rotations, expand_rotations
-from regard.layer_rules import Pairing, buckets_per_side
+from regard.layer_checks import Pairing, buckets_per_side
 from regard.layers.position_wise import INITIAL_STD
 
 

@@ -20,9 +20,9 @@ from regard.config.transformer import OTHER_LIBRARY_NAMES, SIZES
 from regard.config.tree import Fault, TreeReader
 from regard.config.weights import ModelConfig
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
-from regard.files.input import read_file
 from regard.files.json_and_toml import Table, parse_toml, parse_value, plain_table, write_toml
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.messages import Listed, Message
 from regard.training.plan import Plan
 

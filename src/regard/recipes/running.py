@@ -1,4 +1,4 @@
-"""Trains a recipe in a run folder: data, training loop, final model, and the film of its attention.
+"""Trains a recipe in a run folder: data, training loop, final model, its film and the monitor of its attention.
 
 The same call resumes an interrupted run.
 """
@@ -35,7 +35,6 @@ from regard.records import See
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Recorder, Trace
 from regard.training.batches import Batch, PairBatches
-from regard.training.journal import METRICS, Finished, Listener, Reason
 from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.processes import Ranks, joined
 from regard.training.run_files import (
@@ -53,6 +52,7 @@ from regard.training.run_files import (
     temporary,
     write_hashed,
 )
+from regard.training.run_reports import METRICS, Finished, Listener, Reason
 from regard.training.sharding import full_weights
 from regard.training.step import Forward, validation_loss
 

@@ -5,7 +5,7 @@ Every other implementation in regard is checked against it. Written for clarity,
 
 from typing import TYPE_CHECKING, Any
 
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.reference.attention import (
     Gradients,
     MultiHeadGradients,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.axes import Sizes, attention_sizes, check_bias, head_width
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.reference.inputs import array_likes
 

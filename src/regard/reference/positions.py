@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.arrays import check_counts
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.layer_rules import (
+from regard.layer_checks import (
     Pairing,
     bucket_edges,
     buckets_per_side,

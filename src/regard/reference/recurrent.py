@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.layer_rules import check_additive, check_general, check_recurrent
+from regard.layer_checks import check_additive, check_general, check_recurrent
 from regard.reference.attention import (
     MaskLike,
     computing_dtype,

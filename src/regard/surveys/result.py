@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import AbsentFileError, FileError
-from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json
+from regard.files.safe_open import read_file
 from regard.messages import Language
 from regard.patterns import ALIGNMENT, SHIFTED, check_name, offset_of
 from regard.records import Kind

@@ -21,9 +21,9 @@ import numpy as np
 
 from regard.arrays import check_counts, to_numpy
 from regard.errors import AbsentFileError, ArgumentError, FileError, RegardError, in_one_line
-from regard.files.input import open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_bytes, write_error
+from regard.files.safe_open import open_file, read_file
 from regard.language import LanguageModel, load
 from regard.language.seeing import labels, run_model
 from regard.records import See

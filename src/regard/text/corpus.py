@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.messages import Listed
 from regard.text.word_links import parse_links, split_words
 

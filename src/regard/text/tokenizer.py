@@ -18,8 +18,8 @@ import tokenizers
 from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
-from regard.files.input import check_file_format, read_file
 from regard.files.output import check_target, write_bytes
+from regard.files.safe_open import check_file_format, read_file
 from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex, token_bytes
 
 # Names of the same control token in the files of public models.

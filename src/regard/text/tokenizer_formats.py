@@ -9,9 +9,9 @@ from tokenizers import Tokenizer as RustTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.errors import FileError
-from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of
+from regard.files.safe_open import read_file
 from regard.messages import Listed
 from regard.text.segmentation import MARK
 from regard.text.tokenizer import LARGEST_FILE, Tokenizer

@@ -28,8 +28,8 @@ from regard.attention_call import WeightsFromQK
 from regard.axes import Shape
 from regard.errors import FileError, NotKeptError
 from regard.exact_weights import WeightsArray
-from regard.files.input import HEAD, UNLIMITED, check_file, check_format, find_excess, open_file
 from regard.files.output import TRACE, check_target, extension_of, reason_of, write_atomically
+from regard.files.safe_open import HEAD, UNLIMITED, check_file, check_format, find_excess, open_file
 from regard.masks import Mask
 from regard.memory import format_bytes
 from regard.records import CHECK_MEMORY_FROM, Record

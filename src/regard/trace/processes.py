@@ -1,6 +1,6 @@
 """`Trace.gather`: the traces of all processes of a distributed run are sent to each other and merged.
 
-A trace travels as the bytes of a trace file, without pickle; `gathering` and `placing` merge them.
+A trace travels as the bytes of a trace file, without pickle; `trace_merging` and `context_parallel` merge them.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from regard.errors import ArgumentError, RunError
 from regard.files.output import reason_of
 from regard.messages import Listed
 from regard.records import See
+from regard.trace.context_parallel import chunk_positions, merge_texts
 from regard.trace.file import trace_bytes, trace_from_bytes
-from regard.trace.gathering import AXES, Split, merge_traces
-from regard.trace.placing import chunk_positions, merge_texts
+from regard.trace.trace_merging import AXES, Split, merge_traces
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace

@@ -15,7 +15,7 @@ from regard.attention_call import WeightsFromQK
 from regard.axes import Shape, split_lead
 from regard.errors import FileError, RegardError
 from regard.exact_weights import ExactWeights, KnownMask, WeightsArray
-from regard.files.input import LARGEST_SIZE, MOST_AXES
+from regard.files.safe_open import LARGEST_SIZE, MOST_AXES
 from regard.masks import BoundMask, Mask
 from regard.masks.padding import Padding
 from regard.records import DecodeStep, Record, Rest, Top

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from regard.trace.comparison import Comparison
-    from regard.trace.gathering import Split
     from regard.trace.measures import Heads
+    from regard.trace.trace_merging import Split
 
 Colour = Literal["truecolor", "256", "none"]
 Layer = int | str | None

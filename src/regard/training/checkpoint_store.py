@@ -19,9 +19,9 @@ from torch import Tensor
 from regard.arrays import check_counts
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.errors import ArgumentError, FileError
-from regard.files.input import read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of, write_error
+from regard.files.safe_open import read_file
 from regard.memory import format_bytes
 from regard.messages import Listed
 from regard.training import run_files

@@ -20,11 +20,11 @@ from regard.errors import FileError, RunError
 from regard.messages import say
 from regard.training.batches import Data, DeviceBatch, feed
 from regard.training.checkpoint_store import CheckpointStore, Snapshot
-from regard.training.journal import Journal, Listener, Reason, Reports, Saved, Started, share_per_rate
 from regard.training.plan import Plan
 from regard.training.processes import Ranks, StopRequest, handle_signals
 from regard.training.progress import Progress, averaged, restore, snapshot
 from regard.training.run_files import EMPTY, Digest
+from regard.training.run_reports import Listener, Reason, RunReports, Saved, Started, StepResults, share_per_rate
 from regard.training.sharding import shard
 from regard.training.step import (
     Forward,
@@ -131,9 +131,9 @@ class _Run:
         self.optimizer = adamw(self.model, plan)
         self.checkpoints = self._store(folder / "checkpoints", plan.keep, plan.save_every)
         self.best = self._store(folder / "best")
-        self.journal = Journal(folder, plan.steps, listeners, silent=not ranks.is_first)
+        self.run_reports = RunReports(folder, plan.steps, listeners, silent=not ranks.is_first)
         self.progress = Progress(data=task.data.fingerprint)
-        self.reports = Reports()
+        self.step_results = StepResults()
         self.saved = 0  # the step of the newest checkpoint
         self.is_stopping = False
         self.has_varying_shapes = _has_varying_shapes(task.data)
@@ -154,11 +154,11 @@ class _Run:
         plan = self.plan
         losses: dict[str, Any] = {name: getattr(plan, name) for name in ("smoothing", "agreement", "alignment")}
         objective = Objective(self.model, self.task.forward, **losses)
-        self.journal.share_per_rate = share_per_rate(objective, self.task.data, self.ranks, self._autocast())
+        self.run_reports.share_per_rate = share_per_rate(objective, self.task.data, self.ranks, self._autocast())
         self._run_callbacks()
         update = self._update(objective)
-        self.journal.notify(started)
-        self.journal.throughput.end_pause()
+        self.run_reports.notify(started)
+        self.run_reports.throughput.end_pause()
         progress = self.progress
         with closing(feed(self.task.data, progress.cursor, self.ranks)) as batches:
             while progress.step < plan.steps and not self._out_of_patience():
@@ -193,7 +193,7 @@ class _Run:
             raise FileError("run-no-checkpoint", path=str(self.checkpoints.folder), reason=found.skipped[0].reason)
         step = self.saved = self.progress.step
         self.ranks.wait()  # all processes must have read before one of them writes
-        self.journal.begin(step, known)
+        self.run_reports.begin(step, known)
         self._remove_leftovers()
         return Started(
             step=step,
@@ -258,19 +258,19 @@ class _Run:
         run = update.without_graph if is_measured else update
         numbers = run([self._mark_dynamic(batch.inputs, batch.targets) for batch in micro])
         examples = tuple(example for batch in micro for example in batch.examples)
-        self.reports.put(progress.step, lr, numbers, sum(batch.n_tokens for batch in micro), examples)
+        self.step_results.put(progress.step, lr, numbers, sum(batch.n_tokens for batch in micro), examples)
 
     def _process_reports(self, everything: bool = False) -> None:
         """Record the results of finished steps. Raises RunError after `bad_steps` non-finite steps in a row."""
         progress = self.progress
         self.is_stopping |= self.ranks.world == 1 and self.request.is_set
-        for report in self.reports.take(everything or self._is_due()):
+        for report in self.step_results.take(everything or self._is_due()):
             self.is_stopping |= report.stop
             progress.skipped += report.loss is None
             progress.bad_in_a_row = 0 if report.loss is not None else progress.bad_in_a_row + 1
-            self.journal.step(report, {} if self.gauge is None else self.gauge.take(report.step))
+            self.run_reports.step(report, {} if self.gauge is None else self.gauge.take(report.step))
             if progress.bad_in_a_row >= self.plan.bad_steps:
-                self.journal.flush()
+                self.run_reports.flush()
                 key = "run-not-finite" if self.saved else "run-never-finite"
                 raise RunError(key, step=report.step, count=progress.bad_in_a_row, saved=self.saved)
 
@@ -295,21 +295,21 @@ class _Run:
         self._run_callbacks()
         if is_last or step % plan.save_every == 0 or self._out_of_patience():
             self._save()
-        self.journal.throughput.end_pause()
+        self.run_reports.throughput.end_pause()
 
     def _validate(self, valid: Data) -> None:
         """Compute the validation loss; save the weights if they are the best and the plan needs them."""
         progress = self.progress
         loss = validation_loss(self.model, self.task.forward, valid, self.ranks, self._autocast)
         if not math.isfinite(loss):
-            self.journal.flush()
+            self.run_reports.flush()
             raise RunError("run-validation-not-finite", step=progress.step)
         progress.waited += 1
         if progress.best is None or loss < progress.best:
             progress.best, progress.best_step, progress.waited = loss, progress.step, 0
             if self.plan.final == "best":
                 self._save_best()
-        self.journal.validated(progress.step, loss, progress.best)
+        self.run_reports.validated(progress.step, loss, progress.best)
 
     def _save_best(self) -> None:
         """Save the current weights as the best."""
@@ -319,13 +319,13 @@ class _Run:
 
     def _save(self) -> None:
         """Save a checkpoint."""
-        self.journal.flush()
+        self.run_reports.flush()
         if self._saves:
             now = self._snapshot(self.optimizer)
             if self.ranks.is_first:
-                now.state["metrics"] = self.journal.metrics.digest()._asdict()
+                now.state["metrics"] = self.run_reports.metrics.digest()._asdict()
             path = self.checkpoints.save(now)
-            self.journal.notify(Saved(step=self.progress.step, path=path))
+            self.run_reports.notify(Saved(step=self.progress.step, path=path))
         self.saved = self.progress.step
         self.ranks.wait_for_first()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import AbsentFileError, ArgumentError, FileError
-from regard.files.input import open_descriptor, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import write_error
+from regard.files.safe_open import open_descriptor, read_file
 from regard.training import run_files
 from regard.training.run_files import Digest
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import AbsentFileError, FileError
-from regard.files.input import BINARY, UNLIMITED, open_descriptor, open_file, read_file
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import open_lock, reason_of, replace_target, try_lock, write_error
+from regard.files.safe_open import BINARY, UNLIMITED, open_descriptor, open_file, read_file
 
 
 def fault_point(call: str) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from regard.cli.training_screen import RECENT, ScreenState, TrainingScreen, bar, duration, panel, sparkline
 from regard.messages import LANGUAGES
-from regard.training.journal import Event, Finished, Saved, Started, Stepped, Validated
+from regard.training.run_reports import Event, Finished, Saved, Started, Stepped, Validated
 
 STARTED = Started(step=0, steps=1000, ranks=2, device="cpu", parameters=2_600_000)
 

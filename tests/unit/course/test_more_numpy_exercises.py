@@ -19,7 +19,7 @@ from regard.checkpoints import read_model
 from regard.course.catalogue import exercise
 from regard.course.grading.sandbox import in_process
 from regard.language.loading import find_model
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.training.plan import Plan
 from regard.training.step import learning_rate
 

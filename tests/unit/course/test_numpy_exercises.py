@@ -17,7 +17,7 @@ from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.generation import Sampling
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 
 
 def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> np.ndarray:

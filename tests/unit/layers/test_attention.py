@@ -15,7 +15,7 @@ from regard import Mask, reference
 from regard.arrays import to_numpy
 from regard.dispatch import attend_in_model
 from regard.errors import IndivisibleError, ShapeError
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
 from regard.layers.attention import NO_CACHE, GrowingCache, KeysAndValues, StaticCache, WritePosition
 

@@ -14,8 +14,8 @@ from regard.recipes.recipe import differences, read_recipe
 from regard.recipes.running import TrainingResult, train
 from regard.text.tokenizer import Tokenizer
 from regard.trace import read_trace
-from regard.training.journal import Event, Finished, Saved, Started
 from regard.training.metrics import MetricsFile
+from regard.training.run_reports import Event, Finished, Saved, Started
 
 SMALL = {
     "model.d_model": "16",

@@ -15,7 +15,7 @@ from regard.evaluation.alignment import best_heads, read_aligned
 from regard.evaluation.translation import read_trained
 from regard.recipes.recipe import read_recipe, to_toml
 from regard.recipes.running import TrainingResult, train
-from regard.training.journal import Event, Started
+from regard.training.run_reports import Event, Started
 
 SMALL = {
     "model.n_layers": "1",

@@ -13,7 +13,7 @@ from strategies import Call, calls
 from tolerances import assert_close, assert_same_bits
 
 from regard.errors import IndivisibleError, RegardError, ShapeError
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.masks import Mask
 from regard.reference import (
     attention_scores,

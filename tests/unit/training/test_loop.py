@@ -30,10 +30,10 @@ from regard.errors import FileError
 from regard.training import loop
 from regard.training.batches import IGNORED, Batch
 from regard.training.checkpoint_store import CheckpointStore
-from regard.training.journal import Event, Saved, Stepped, Validated
 from regard.training.loop import Callback, seed_step
 from regard.training.plan import Plan
 from regard.training.processes import Ranks
+from regard.training.run_reports import Event, Saved, Stepped, Validated
 from regard.training.step import cross_entropy, learning_rate
 
 

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from regard.errors import FileError
 from regard.training import loop
 from regard.training.checkpoint_store import CheckpointStore
-from regard.training.journal import Event, Started, Stepped
 from regard.training.loop import Callback, Outcome
+from regard.training.run_reports import Event, Started, Stepped
 
 EVERYTHING: dict[str, Any] = {"valid_every": 3, "accumulate": 2, "average": 2, "smoothing": 0.1, "weight_decay": 0.1}
 EVERYTHING |= {"schedule": "inverse-sqrt", "warmup": 4, "clip": 0.5}

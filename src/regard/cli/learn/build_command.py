@@ -74,7 +74,7 @@ def build(
 def _given(files: list[str]) -> dict[str, tuple[str, bytes]]:
     """The programs of --with, by exercise: the file and its content."""
     from regard.course.learner_model.parts import exercise_of, named_part
-    from regard.files.input import read_file
+    from regard.files.safe_open import read_file
 
     found: dict[str, tuple[str, bytes]] = {}
     for each in files:

@@ -75,7 +75,7 @@ def check(
 
 def _answer(exercise: "Exercise", path: Path) -> bytes:
     """The bytes of the file or of stdin; the grader reports what is wrong with them."""
-    from regard.files.input import read_file
+    from regard.files.safe_open import read_file
 
     if str(path) in STDIN:
         return stdin_bytes(LARGEST_ANSWER)

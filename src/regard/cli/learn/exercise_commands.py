@@ -49,7 +49,7 @@ def is_untouched(exercise: "Exercise", path: Path) -> bool:
     """Whether a file is unchanged since `start`, in either language and with any seed."""
     import tomllib
 
-    from regard.files.input import read_file
+    from regard.files.safe_open import read_file
     from regard.messages import LANGUAGES
 
     try:
@@ -177,7 +177,7 @@ def _seed_here(exercise: "Exercise") -> int | None:
     """The seed of the answer sheet in this folder, if there is one."""
     import re
 
-    from regard.files.input import read_file
+    from regard.files.safe_open import read_file
 
     try:
         text = read_file(Path(answer_file(exercise)), most=LARGEST_ANSWER).decode()

@@ -157,8 +157,8 @@ def _is_folder(place: str) -> bool:
 def _write(lesson: "Lesson", path: Path) -> tuple[bool, bool]:
     """Write a new file. Returns whether it was written, and whether the file now has the content of the lesson."""
     from regard.course.lessons.notebook_file import notebook_text
-    from regard.files.input import read_file
     from regard.files.output import write_error, write_new
+    from regard.files.safe_open import read_file
 
     content = notebook_text(lesson, language()).encode()
     try:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from regard.layer_rules import Projections
+from regard.layer_checks import Projections
 from regard.reference import (
     feed_forward,
     feed_forward_backward,

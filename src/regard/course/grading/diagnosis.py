@@ -18,7 +18,7 @@ from regard.course.grading.comparison import (
     equal,
     is_number,
 )
-from regard.course.grading.messages import argument_name, sentence
+from regard.course.grading.result_texts import argument_name, sentence
 from regard.course.grading.sandbox import in_process
 from regard.messages import Listed, language, say
 

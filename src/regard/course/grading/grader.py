@@ -17,8 +17,8 @@ from regard.course.exercise import Call, CallResult, Exercise, Grader, Runner, R
 from regard.course.grading.comparison import CallComparison, answer_difference, compare
 from regard.course.grading.diagnosis import diagnosed, trusted_answers
 from regard.course.grading.learner_source import read_source
-from regard.course.grading.messages import as_test, printed, unanswered
 from regard.course.grading.process import cancelled_on_error
+from regard.course.grading.result_texts import as_test, printed, unanswered
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.verdict import Test, Verdict

@@ -309,7 +309,7 @@ def _copy_child_modules(code: Path) -> None:
     package.mkdir(parents=True)
     for folder in (package, package.parent, package.parent.parent):
         (folder / "__init__.py").touch()
-    for name in ("child.py", "serialisation.py", "restrictions.py", "kernel_rules.py"):
+    for name in ("child.py", "serialisation.py", "restrictions.py", "linux_restrictions.py"):
         shutil.copyfile(GRADING / name, package / name)
     (code / "__main__.py").write_text("from regard.course.grading.child import main\n\nmain()\n", encoding="ascii")
 

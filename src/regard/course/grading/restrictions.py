@@ -1,9 +1,9 @@
 """Restrictions on a learner's program, applied in its process just before its source is loaded.
 
-Three layers, as far as the system supports them: resource limits; kernel rules (`kernel_rules`: seccomp and Landlock),
+Three layers, as far as the system supports them: resource limits; Linux restrictions (`linux_restrictions`),
 which also bind native code; and an audit hook, which works everywhere and gives a readable message. They protect
 against accidents and easy cheating. The learner's process imports this module: it uses only the standard library and
-`kernel_rules`.
+`linux_restrictions`.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from regard.course.grading.kernel_rules import drop_capabilities, libraries, refuse_system_calls, restrict_files
+from regard.course.grading.linux_restrictions import drop_capabilities, libraries, refuse_system_calls, restrict_files
 
 
 class RefusedError(PermissionError):
@@ -141,7 +141,7 @@ _REFUSED = {
 _ALWAYS = tuple((what, frozenset(events.split())) for what, events in _REFUSED.items())
 _BY_COMMAND = frozenset({"fcntl.fcntl", "fcntl.ioctl"})
 _SIGNALLING = frozenset({8, 10, 15, 1024, 1026})  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
-_HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `kernel_rules`
+_HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `linux_restrictions`
 _SET_FLAGS, _ASYNC = 4, getattr(os, "O_ASYNC", 0x2000)
 # Events that change files: (event, index of the path, index of its dir_fd).
 _CHANGES = (

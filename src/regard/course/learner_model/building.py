@@ -24,7 +24,7 @@ from regard.course.learner_model.program import program_text
 from regard.course.learner_model.program.entry import MARK, TASKS, letter_of, model_weights
 from regard.course.learner_model.program.our_parts import FUNCTIONS
 from regard.course.learner_model.program.part_calls import TOLERANCE, Parts
-from regard.files.input import read_file
+from regard.files.safe_open import read_file
 from regard.generation.beams import max_translation_length
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import read_input

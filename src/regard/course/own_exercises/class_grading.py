@@ -15,7 +15,7 @@ from regard.course.exercise import Exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.verdict import Verdict
 from regard.errors import FileError, TooLargeError
-from regard.files.input import read_file
+from regard.files.safe_open import read_file
 from regard.messages import say
 from regard.printable import one_line
 

@@ -18,9 +18,9 @@ from typing import Any, get_args
 from regard.course.catalogue import assembled, entries, exercise
 from regard.course.exercise import Entry, Exercise, Grader, Kind, Sheet, Track
 from regard.errors import ArgumentError, FileError, UnknownNameError
-from regard.files.input import read_file
 from regard.files.json_and_toml import parse_toml
 from regard.files.output import write_error, write_new
+from regard.files.safe_open import read_file
 from regard.messages import LANGUAGES, Listed, Message
 
 LARGEST = 2**20

@@ -16,7 +16,7 @@ import pytest
 from regard.course.catalogue import HOME
 from regard.course.exercise import call
 from regard.course.grading import process, sandbox, serialisation, supervisor
-from regard.course.grading.kernel_rules import _readable
+from regard.course.grading.linux_restrictions import _readable
 from regard.course.grading.process import RunLimits
 from regard.course.grading.sandbox import run
 

@@ -1,4 +1,4 @@
-"""Tiles of the Hopper kernels: their schedule over programs, their stages in shared memory, their layout over lanes.
+"""Tiles of the Hopper kernels: schedule, stages in shared memory, layout and reductions over lanes, kernel arguments.
 
 Programs are persistent: each processes one tile per wave. Where tiles differ in length the longest come first, and
 waves alternate in direction, so that no program gets the longest tile of every wave.

@@ -1,4 +1,4 @@
-"""The model and the input text of a command: loading, and notes about spelling, unknown text and lost numbers."""
+"""Loading the model and the input text of a command, with notes about spelling, unknown text and lost numbers."""
 
 import warnings
 from collections.abc import Iterable

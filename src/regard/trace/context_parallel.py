@@ -1,7 +1,7 @@
-"""Merging calls that have some queries and some keys each: context parallel, where processes divide the text.
+"""Merging the records of context-parallel processes, each of which has some queries and some keys of a call.
 
 Every call is a rectangle of the whole matrix of weights, with its own softmax. Each of its queries has the share
-exp(LSE of the call − LSE of the whole) of the whole softmax. `trace.gathering` merges parts that lie side by side.
+exp(LSE of the call − LSE of the whole) of the whole softmax. `trace_merging` merges parts that lie side by side.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from regard.masks.padding import Padding
 from regard.messages import Listed
 from regard.records import Record
 from regard.statistics_table import STATISTICS
-from regard.trace.gathering import Shares, Tokens, sums_over_queries
+from regard.trace.trace_merging import Shares, Tokens, sums_over_queries
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace

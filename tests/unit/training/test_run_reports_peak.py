@@ -7,9 +7,9 @@ import torch
 from tiny_runs import ALONE, VOCAB, Numbers, Tiny, predict
 from torch import nn
 
-from regard.training import journal
-from regard.training.journal import counted_operations, measured_peak, share_per_rate
+from regard.training import run_reports
 from regard.training.processes import Ranks
+from regard.training.run_reports import counted_operations, measured_peak, share_per_rate
 from regard.training.step import Objective
 
 CPU = torch.device("cpu")
@@ -21,13 +21,13 @@ def test_matrix_product_counts_two_operations_per_entry() -> None:
 
 
 def test_peak_is_positive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "SECONDS", 0.0)  # measured at least once
+    monkeypatch.setattr(run_reports, "SECONDS", 0.0)  # measured at least once
     assert 1e6 < measured_peak(CPU, torch.float32) < 1e15
 
 
 @pytest.mark.parametrize("world", [1, 4])
 def test_share_is_operations_per_token_over_the_total_peak(monkeypatch: pytest.MonkeyPatch, world: int) -> None:
-    monkeypatch.setattr(journal, "measured_peak", lambda device, dtype: 1e9)
+    monkeypatch.setattr(run_reports, "measured_peak", lambda device, dtype: 1e9)
     data = Numbers(rows=(2,))
     batch = data.batch(0, 0)
     found = share_per_rate(Objective(Tiny(), predict), data, Ranks(0, world, CPU), nullcontext())
@@ -36,7 +36,7 @@ def test_share_is_operations_per_token_over_the_total_peak(monkeypatch: pytest.M
 
 
 def test_few_rows_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "measured_peak", lambda device, dtype: 1e9)
+    monkeypatch.setattr(run_reports, "measured_peak", lambda device, dtype: 1e9)
     seen: list[int] = []
 
     def forward(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,7 @@ def test_autocast_uses_the_peak_of_its_dtype(monkeypatch: pytest.MonkeyPatch) ->
         dtypes.append(dtype)
         return 1e9
 
-    monkeypatch.setattr(journal, "measured_peak", peak)
+    monkeypatch.setattr(run_reports, "measured_peak", peak)
     for context in (nullcontext(), torch.autocast("cpu", torch.bfloat16), torch.autocast("cpu", enabled=False)):
         share_per_rate(Objective(Tiny(), predict), Numbers(), ALONE, context)
     assert dtypes == [torch.float32, torch.bfloat16, torch.float32]
@@ -72,7 +72,7 @@ class Counting(Tiny):
 
 
 def test_counting_changes_no_gradient_statistic_or_random_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "measured_peak", lambda device, dtype: 1e9)
+    monkeypatch.setattr(run_reports, "measured_peak", lambda device, dtype: 1e9)
     model = Counting()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     chance = torch.get_rng_state()

@@ -23,7 +23,7 @@ from regard.reference.statistics import statistics_of
 from regard.statistics_table import STATISTICS
 from regard.trace import Trace, read_trace
 from regard.trace.file import trace_bytes, trace_from_bytes
-from regard.trace.gathering import AXES, Split, merge_records, merge_traces
+from regard.trace.trace_merging import AXES, Split, merge_records, merge_traces
 
 EVERYTHING = See(
     map=4,

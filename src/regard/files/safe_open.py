@@ -1,4 +1,4 @@
-"""Files opened for reading: only regular files of bounded size, inside their folder; and formats, by the first bytes.
+"""Opening files for reading safely: only regular files of bounded size inside their folder; formats by the first bytes.
 
 Opening a FIFO would block, a device may be endless, and a link in a downloaded folder may point to any file of the
 user. Each caller gives its own size limit. An error about a file of the wrong format names its actual format. The

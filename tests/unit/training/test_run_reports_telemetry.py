@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 import torch
 
-from regard.training.journal import Reports, Throughput
+from regard.training.run_reports import StepResults, Throughput
 
 
-def put(into: Reports, step: int, loss: float = 2.0, *, good: bool = True, stop: float = 0.0) -> None:
+def put(into: StepResults, step: int, loss: float = 2.0, *, good: bool = True, stop: float = 0.0) -> None:
     numbers = torch.tensor([loss, 0.5, float(good), stop], dtype=torch.float64)
     into.put(step, 0.1 * step, numbers, 10 * step, (step,))
 
 
 def test_cpu_steps_are_reported_at_once() -> None:
-    found = Reports()
+    found = StepResults()
     assert found.take() == []
     put(found, 1, 1.5)
     (report,) = found.take()
@@ -24,14 +24,14 @@ def test_cpu_steps_are_reported_at_once() -> None:
 
 
 def test_skipped_step_has_no_loss_and_norm() -> None:
-    found = Reports()
+    found = StepResults()
     put(found, 1, float("nan"), good=False)
     put(found, 2, 3.0, good=False)  # finite loss, non-finite gradient
     assert [(report.loss, report.norm) for report in found.take()] == [(None, None)] * 2
 
 
 def test_stop_request_of_one_process_is_enough() -> None:
-    found = Reports()
+    found = StepResults()
     for step, stop in ((1, 0.0), (2, 1.0), (3, 4.0)):
         put(found, step, stop=stop)
     assert [report.stop for report in found.take()] == [False, True, True]
@@ -49,7 +49,7 @@ class Arrival:
 
 def test_newest_gpu_step_is_not_waited_for() -> None:
     waited: list[int] = []
-    found = Reports()
+    found = StepResults()
 
     def launch(step: int) -> None:
         put(found, step)

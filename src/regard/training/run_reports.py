@@ -1,4 +1,4 @@
-"""The reports of a run: step results read one step late, throughput, metrics.jsonl, and events for listeners."""
+"""Reports of a training run: step results read one step late, throughput, metrics.jsonl, and events for listeners."""
 
 import math
 import time
@@ -43,8 +43,8 @@ class _Pending(NamedTuple):
     examples: tuple[int, ...]
 
 
-class Reports:
-    """A queue: step results go in as tensors (loss, norm, good, stop) and come out as Reports, in order."""
+class StepResults:
+    """A queue: step results go in as tensors (loss, norm, good, stop) and come out as `Report`s, in order."""
 
     def __init__(self) -> None:
         self._pending: deque[_Pending] = deque()
@@ -248,7 +248,7 @@ WRITE_SECONDS = 0.5
 """Lines are written in groups: single writes would slow a step of a few milliseconds. A checkpoint waits for them."""
 
 
-class Journal:
+class RunReports:
     """Writes metrics.jsonl and notifies listeners. Only the first process writes; in the others it is silent.
 
     share_per_rate   the share of the device's measured peak that one token per second uses; None if unknown

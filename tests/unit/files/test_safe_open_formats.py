@@ -19,7 +19,7 @@ from tiny_language import translator_folder
 from regard import load, read_trace
 from regard.checkpoints import read_model
 from regard.errors import FileError
-from regard.files.input import HEAD, format_of
+from regard.files.safe_open import HEAD, format_of
 from regard.text import Tokenizer
 
 

@@ -13,7 +13,7 @@ import torch
 
 from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
-from regard.course.grading.messages import _MESSAGES, explanation
+from regard.course.grading.result_texts import _MESSAGES, explanation
 from regard.course.grading.sandbox import in_process
 from regard.messages import catalogue, use_language
 

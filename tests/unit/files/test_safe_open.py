@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import AbsentFileError, FileError
-from regard.files.input import UNLIMITED, check_file, open_descriptor, open_file, read_file
+from regard.files.safe_open import UNLIMITED, check_file, open_descriptor, open_file, read_file
 
 
 def refused(path: Path, key: str, most: int = 100, within: Path | None = None) -> str:

@@ -18,7 +18,7 @@ from regard.masks.padding import Padding
 from regard.records import Record, See
 from regard.statistics_table import STATISTICS
 from regard.trace import Trace
-from regard.trace.placing import Placed, chunk_positions, merge_placed, merge_texts
+from regard.trace.context_parallel import Placed, chunk_positions, merge_placed, merge_texts
 
 EVERYTHING = See(
     map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, outputs=True, qk=True, v=True

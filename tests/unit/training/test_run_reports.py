@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.errors import FileError
-from regard.training.journal import Event, Journal, Report, Stepped, Throughput, Validated
+from regard.training.run_reports import Event, Report, RunReports, Stepped, Throughput, Validated
 
 
 class Steady(Throughput):
@@ -21,9 +21,9 @@ def report(step: int, loss: float | None = 2.5) -> Report:
     return Report(step, 0.1, loss, None if loss is None else 0.5, False, 30, (4, 7))
 
 
-def journal(folder: Path, *, silent: bool = False) -> tuple[Journal, list[Event]]:
+def reports_of(folder: Path, *, silent: bool = False) -> tuple[RunReports, list[Event]]:
     events: list[Event] = []
-    made = Journal(folder, 10, [events.append], silent=silent)
+    made = RunReports(folder, 10, [events.append], silent=silent)
     made.throughput = Steady()
     return made, events
 
@@ -33,18 +33,18 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_lines_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _ = journal(tmp_path)
+    made, _ = reports_of(tmp_path)
     for step in (1, 2, 3):
         made.step(report(step))
     assert not (tmp_path / "metrics.jsonl").exists()
-    monkeypatch.setattr("regard.training.journal.WRITE_SECONDS", -1.0)
+    monkeypatch.setattr("regard.training.run_reports.WRITE_SECONDS", -1.0)
     made.step(report(4))
     assert [line["step"] for line in lines(tmp_path)] == [1, 2, 3]
 
 
 def test_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.journal.WRITE_SECONDS", -1.0)
-    made, events = journal(tmp_path)
+    monkeypatch.setattr("regard.training.run_reports.WRITE_SECONDS", -1.0)
+    made, events = reports_of(tmp_path)
     made.step(report(1))
     made.step(report(2))
     made.validated(2, 2.25, 2.125)
@@ -68,7 +68,7 @@ def test_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: pyt
 
 
 def test_event_has_speed_share_and_remaining_time(tmp_path: Path) -> None:
-    made, events = journal(tmp_path)
+    made, events = reports_of(tmp_path)
     made.step(report(4))
     made.share_per_rate = 0.002
     made.step(report(5))
@@ -82,7 +82,7 @@ def test_event_has_speed_share_and_remaining_time(tmp_path: Path) -> None:
 
 
 def test_skipped_step_is_marked_and_its_examples_are_written(tmp_path: Path) -> None:
-    made, events = journal(tmp_path)
+    made, events = reports_of(tmp_path)
     made.step(report(3, None))
     made.flush()
     (line,) = lines(tmp_path)
@@ -96,14 +96,14 @@ def test_skipped_step_is_marked_and_its_examples_are_written(tmp_path: Path) -> 
 
 
 def test_unwritable_examples_raise(tmp_path: Path) -> None:
-    made, _ = journal(tmp_path)
+    made, _ = reports_of(tmp_path)
     (tmp_path / "bad").write_text("a file in the way")
     with pytest.raises(FileError, match="step-00000003"):
         made.step(report(3, None))
 
 
 def test_silent_journal_writes_and_notifies_nothing(tmp_path: Path) -> None:
-    made, events = journal(tmp_path, silent=True)
+    made, events = reports_of(tmp_path, silent=True)
     made.begin(0)
     made.step(report(1))
     made.step(report(2, None))
@@ -114,11 +114,11 @@ def test_silent_journal_writes_and_notifies_nothing(tmp_path: Path) -> None:
 
 
 def test_lines_after_the_resumed_step_are_removed(tmp_path: Path) -> None:
-    first, _ = journal(tmp_path)
+    first, _ = reports_of(tmp_path)
     for step in (1, 2, 3):
         first.step(report(step))
     first.flush()
-    second, _ = journal(tmp_path)
+    second, _ = reports_of(tmp_path)
     second.begin(1)
     second.step(report(2, 9.0))
     second.flush()

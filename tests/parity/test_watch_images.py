@@ -11,9 +11,11 @@ from torch import Tensor, nn
 
 import regard
 from regard import See
+from regard.capture import texts
+from regard.capture.torch_internals import dispatch_mode_count
 from regard.records import Record
 from regard.trace.measures.image_attention import attend_to_images
-from vision_models import LANGUAGE_MODELS, MLLAMA, TOWERS, VisionModel, spell, video
+from vision_models import LANGUAGE_MODELS, MLLAMA, SIZES, TOWERS, VisionModel, ids, pictures, spell, video
 
 WHOLE = See(map=512)
 each = pytest.mark.parametrize(
@@ -234,3 +236,56 @@ def test_generated_words_look_at_the_same_picture(beams: int) -> None:
         found.views[1].weights.reshape(-1), weights[:, length + 1, 20:28].mean(0).numpy(), atol=1e-5
     )
     assert present(whole.map).shape[-1] >= length + 3
+
+
+def tokens_of(made: VisionModel, generates: bool) -> tuple[list[Any], list[int]]:
+    """What is known of the texts of all records; and how many dispatch modes each forward of a layer saw."""
+    model, inputs, modes = made.build(), made.inputs(), list[int]()
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm | nn.Embedding):
+            module.register_forward_hook(lambda *_: modes.append(dispatch_mode_count()))
+    with torch.no_grad(), regard.watch(model, spell) as trace:
+        if generates:
+            model.generate(**inputs, max_new_tokens=4, min_new_tokens=4, do_sample=False, pad_token_id=0)
+        else:
+            model(**inputs)
+    kept = ("name", "kind", "step", "query_tokens", "key_tokens", "written")
+    found = [
+        ([getattr(one, name) for name in kept], None if one.ids is None else one.ids.tolist(), len(one.images))
+        for one in trace
+    ]
+    return found, modes
+
+
+WHISPER = VisionModel(
+    "WhisperForConditionalGeneration",
+    lambda: (
+        SIZES
+        | {"vocab_size": 99, "d_model": 32, "num_mel_bins": 8, "max_source_positions": 12, "pad_token_id": 0}
+        | {"encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "bos_token_id": 1, "eos_token_id": 2}
+        | {"decoder_start_token_id": 1}
+    ),
+    lambda: {"input_features": pictures(2, 8, 24), "decoder_input_ids": ids(1, 5, 6, 7).expand(2, -1)},
+)
+
+
+READERS = (*LANGUAGE_MODELS, MLLAMA)
+
+
+@pytest.mark.parametrize(
+    ("made", "generates"),
+    [(one, False) for one in (*READERS, *TOWERS, WHISPER)] + [(one, True) for one in READERS],
+    ids=lambda one: one.name if isinstance(one, VisionModel) else "",
+)
+def test_text_and_images_in_stacks_of_their_own(
+    made: VisionModel, generates: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No operator is followed, and the tokens are those that following all of them shows."""
+    found, modes = tokens_of(made, generates)
+    monkeypatch.setattr(texts, "text_stacks", lambda names, tables: None)
+    wanted, followed = tokens_of(made, generates)
+    assert found == wanted
+    assert modes[0] == 0
+    assert 1 not in modes or made.name == "SiglipModel"  # the head of its tower computes a softmax
+    assert {*followed} == {1}

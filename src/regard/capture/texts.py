@@ -18,7 +18,7 @@ from regard.capture.aliases import key_of
 from regard.capture.attention_kinds import sees_last
 from regard.capture.call_masks import PadIds
 from regard.capture.captured import CapturedCall, CapturedWeights
-from regard.capture.module_names import ModuleNames, Place, running_arguments
+from regard.capture.module_names import ModuleNames, Place, is_attention, running_arguments
 from regard.capture.token_labels import GuardedTokenizer, Text, TokenIds, TokenRows, as_batch, token_tables
 from regard.records import DecodeStep, Kind, next_tokens
 
@@ -35,6 +35,7 @@ class Stream(NamedTuple):
     """The ids that one embedding looked up."""
 
     ids: Tensor  # B T, or T
+    was_used: bool = False
 
 
 class _Entry(NamedTuple):
@@ -101,6 +102,87 @@ class Streams:
         self._entries[key_of(tensor)] = _Entry(StorageWeakRef(tensor.untyped_storage()), stream)
 
 
+def _is_inside(name: str, stack: str) -> bool:
+    return not stack or name == stack or name.startswith(f"{stack}.")
+
+
+def _outwards(name: str) -> list[str]:
+    """The modules around `name`, innermost first, down to the model."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)] if name else []
+
+
+def text_stacks(names: ModuleNames, tables: set[int]) -> tuple[str, ...] | None:
+    """The stacks of layers that read token ids, by their names; None where a stack may read text and images.
+
+    A stack is the smallest module that contains a table of token embeddings and attention. No part of it may be a
+    convolution, which reads images or sound, and every other attention must be in a tower that has one.
+    """
+    attention, convolutions, embeddings = [], [], []
+    for name, module in names.places:
+        if is_attention(Place(name, module)):
+            attention.append(name)
+        if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d):
+            convolutions.append(name)
+        if isinstance(module, nn.Embedding) or "embedding" in type(module).__name__.lower():
+            own = module._parameters.values()
+            if any(weight is not None and weight.data_ptr() in tables for weight in own):
+                embeddings.append(name)
+
+    def has(stack: str, several: list[str]) -> bool:
+        return any(_is_inside(name, stack) for name in several)
+
+    if not embeddings:
+        return ()
+    stacks = {next((outer for outer in _outwards(name) if has(outer, attention)), "") for name in embeddings}
+    if "" in stacks or any(has(stack, convolutions) for stack in stacks):
+        return None
+    for name in attention:
+        if not any(_is_inside(name, stack) for stack in stacks):
+            around = [outer for outer in (*reversed(_outwards(name)), name) if not has(outer, embeddings)]
+            if not around or not has(around[0], convolutions):
+                return None
+    return tuple(stacks)
+
+
+class StackIds:
+    """The ids that each of the `text_stacks` reads: for models whose other stacks read images or sound."""
+
+    def __init__(self, stacks: tuple[str, ...], names: ModuleNames) -> None:
+        self._stacks = stacks
+        self._of_table: dict[int, str] = {}
+        for name, module in names.places if stacks else ():
+            stack = next((one for one in stacks if _is_inside(name, one)), None)
+            if stack is not None:
+                own = (weight for weight in module._parameters.values() if weight is not None)
+                self._of_table |= {weight.data_ptr(): stack for weight in own}
+        self._latest: dict[str, Stream] = {}
+        self._leaders: dict[str, str] = {}
+        """The module that used the latest ids of a stack first: it computes once for each ids."""
+
+    def add(self, table: Tensor, ids: Tensor) -> None:
+        """Note the ids that were looked up in a table."""
+        stack = self._of_table.get(table.data_ptr())
+        if stack is not None:
+            self._latest[stack] = Stream(ids.detach().clone())
+            self._leaders.pop(stack, None)
+
+    def stack_of(self, name: str) -> str | None:
+        """The stack that a module is in."""
+        return next((stack for stack in self._stacks if _is_inside(name, stack)), None)
+
+    def of_call(self, name: str) -> Stream | None:
+        """The ids that a module computes; None outside of the stacks, or where embeddings were given."""
+        stack = self.stack_of(name)
+        if stack is None or stack not in self._latest:
+            return None
+        if self._leaders.setdefault(stack, name) == name and self._latest[stack].was_used:
+            del self._latest[stack]
+            return None
+        self._latest[stack] = self._latest[stack]._replace(was_used=True)
+        return self._latest[stack]
+
+
 def reads_more_than_text(model: nn.Module, modules: Iterable[nn.Module] | None = None) -> bool:
     """Whether a model also takes images, audio or features, by the names of its arguments and its layers."""
     forward = getattr(type(model), "forward", None)  # the class of a TorchScript module has none
@@ -144,8 +226,11 @@ class TextTracker:
         tables = token_tables(model, names.all, names.facts)
         self._token_ids = TokenIds(model, tables)
         reads_more = names.facts.once("reads more", lambda: reads_more_than_text(model, names.all))
-        self.streams = Streams(tables) if tables and reads_more else None
-        """For models that read more than text: the ids that each hidden state comes from."""
+        stacks = names.facts.once("text stacks", lambda: text_stacks(names, tables)) if reads_more else None
+        self._stack_ids = None if stacks is None else StackIds(stacks, names)
+        """For models that read more than text, in stacks of their own."""
+        self.streams = Streams(tables) if tables and reads_more and stacks is None else None
+        """For models with a stack that may read text and images: the ids that each hidden state comes from."""
         self._pads = pads or PadIds(model, None)
         self._tokenizer = tokenizer
         self._texts: dict[str, Text] = {}
@@ -167,6 +252,8 @@ class TextTracker:
     def _read(self, table: Tensor, ids: Tensor, padding: int = -1, *more: Any) -> None:
         if self._token_ids.add(table, ids):
             self._pads.learn(padding)
+            if self._stack_ids is not None:
+                self._stack_ids.add(table, ids)
 
     def _reorder(self, x: Tensor, axis: int, index: Tensor) -> None:
         """Note that the samples of a cache, B G S E, were reordered."""
@@ -178,7 +265,7 @@ class TextTracker:
     ) -> CallTokens:
         """The tokens of an attention of B H T S."""
         B, _, T, S = sizes
-        streams = None if self.streams is None else self.streams.of_call(captured)
+        streams = self._streams_of(place, captured, B, T)
         if kind == "cross":
             return self._cross(B, T, S) if streams is None else self._cross_streams(B, T, S, *streams)
         key = kind if streams is None or streams[0] is not None else f"{kind}/other"
@@ -207,9 +294,25 @@ class TextTracker:
         read, cached = text.tokens(T, text.total - T), text.tokens(S, keys_from)
         return CallTokens(text.step, text.ids, read, cached, written, text.is_text)
 
+    def _streams_of(
+        self, place: Place, captured: CapturedCall | CapturedWeights, B: int, T: int
+    ) -> tuple[Stream | None, Stream | None] | None:
+        """The streams of queries and keys; None for a model that reads only text."""
+        if self.streams is not None:
+            return self.streams.of_call(captured)
+        if self._stack_ids is None:
+            return None
+        queries = self._stack_ids.of_call(place.name)
+        if not self._token_ids.has_seen_any and self._stack_ids.stack_of(place.name) is not None:
+            ids = self._token_ids.guess(running_arguments(), B, T)
+            queries = None if ids is None else Stream(torch.from_numpy(ids))
+        return queries, queries if "encoder" in self._texts else None
+
     def has_leader(self, kind: Kind, besides: str) -> bool:
-        """Whether the text of this kind is read from another module; never in models that read more than text."""
+        """Whether the text of this kind is read from another module; never where text and images share a stack."""
         text = self._texts.get(kind)
+        if self._stack_ids is not None and self._stack_ids.stack_of(besides) is None:
+            return False
         return self.streams is None and text is not None and text.leader != besides
 
     def _find_padding(self, text: Text) -> None:

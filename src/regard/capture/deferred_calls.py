@@ -2,8 +2,8 @@
 
 For a short text on a GPU the computation takes less time than its preparation in Python, which the model has to wait
 for. So a call only leaves a copy of its q and k, and its LSE. Calls of the same shape are computed as one batch when
-the Trace is read, when the watch ends, or when the copies exceed a limit. A copy is one operator, and no later write of
-the model can change it.
+the Trace is read, when the next watch of the thread begins, or when the copies exceed a limit. A copy is one operator,
+and no later write of the model can change it.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The Trace of a watch, which completes its records before any is accessed; and the rows of a generated text.
+"""The Trace of a watch, which completes its records when one is accessed; and the rows of a generated text.
 
 Of a text that is generated step by step, each call keeps its queries and its new keys; the keys of a step are those of
 all calls before it. Keeping the whole cache at each step would be quadratic in the length of the text. If a step is one
@@ -7,7 +7,9 @@ itself, because the model's weights evict everything else from the processor's c
 `deferred_calls`.
 """
 
+import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -181,6 +183,17 @@ class WatchedTrace(Trace):
         self.compute_deferred()
         return self._made
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies."""
+        self.compute_deferred()
+        return self.__dict__
+
+    def end(self) -> None:
+        """End the watch. What was deferred is computed when the Trace is read, or when the next watch begins."""
+        self.note_error = warn_of
+        if self.calls or self._deferred:
+            _WAITING.trace = weakref.ref(self)
+
     def complete(self, at: int, fields: dict[str, Any]) -> None:
         """Fill in missing fields of a record."""
         self._made[at] = self._made[at].changed(**fields)
@@ -240,6 +253,22 @@ class WatchedTrace(Trace):
 
     def _note(self, error: Exception, positions: list[int]) -> None:
         self.note_error(error, [self._made[at].name for at in positions])
+
+
+class _Waiting(threading.local):
+    """The last Trace of this thread whose statistics may not be computed yet."""
+
+    trace: Callable[[], WatchedTrace | None] = staticmethod(lambda: None)
+
+
+_WAITING = _Waiting()
+
+
+def compute_last() -> None:
+    """Compute the last Trace of this thread, if it was not read but is kept: so at most one holds copies."""
+    last, _WAITING.trace = _WAITING.trace(), lambda: None
+    if last is not None:
+        last.compute_deferred()
 
 
 def warn_of(error: Exception, names: list[str]) -> None:

@@ -44,8 +44,8 @@ from regard.capture.recording import (
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
 from regard.capture.texts import TextTracker
 from regard.capture.token_labels import GuardedTokenizer
-from regard.capture.watched_trace import DecodeHistory, WatchedTrace, warn_of
-from regard.errors import ArgumentError, RegardError
+from regard.capture.watched_trace import DecodeHistory, WatchedTrace, compute_last
+from regard.errors import ArgumentError
 from regard.masks.padding import Padding
 from regard.messages import Listed, say
 from regard.records import DecodeStep, Kind, Record, See
@@ -97,6 +97,7 @@ class Watch:
         if self._opened:
             raise ArgumentError("watch-again")
         watcher, self._opened = self._watcher, True
+        compute_last()
         if watcher.chosen:  # no layer is chosen: do not slow the model down
             self._mode = CaptureMode(
                 watcher.receive,
@@ -123,23 +124,13 @@ class Watch:
         try:
             self._listener.end(kind, raised, where)
             self._mode.finish()
+            self._mode.observe(self._watcher.slices.flush)
         finally:
-            self._finish(self._mode)
-            self._watcher.trace.note_error = warn_of
+            self._watcher.trace.end()
         if raised is None:
             self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
         self._mode = self._listener = None
         vars(self._watcher).clear()  # its parts refer to each other, and would keep the records alive
-
-    def _finish(self, mode: CaptureMode) -> None:
-        """Compute what was deferred. The model has already run, so an error here becomes a warning."""
-        try:
-            self._watcher.slices.flush()
-            self._watcher.trace.compute_deferred()
-        except RegardError:
-            raise
-        except Exception as error:
-            mode.unobserved.add_error(error)
 
     def __repr__(self) -> str:
         return f"<{say('watch-closed')}>"

@@ -1,6 +1,8 @@
 """Deferred calls: the same records as if each call had been computed at once."""
 
+import copy
 import gc
+import pickle
 import weakref
 from dataclasses import fields
 from typing import Any
@@ -53,6 +55,7 @@ def watched(see: See, x: Tensor) -> Trace:
     with torch.no_grad(), regard.watch(net, see=see) as trace:
         net(x)
         net(x[:, :7])
+    assert list(trace)  # computes them
     return trace
 
 
@@ -171,9 +174,11 @@ def test_our_own_error_becomes_a_warning(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(deferred_calls, "observe_attention", fail)
     net = model()
-    with torch.no_grad(), pytest.warns(UserWarning, match=r"0, 1, 2.*a mistake of ours"), regard.watch(net):
+    with torch.no_grad(), regard.watch(net) as trace:
         found = net(X)
     assert torch.equal(found, model()(X))
+    with pytest.warns(UserWarning, match=r"0, 1, 2.*a mistake of ours"):
+        assert [record.map for record in trace] == [None] * 5
 
 
 @pytest.mark.usefixtures("deferred")
@@ -267,3 +272,30 @@ def test_an_error_after_a_call_was_deferred_does_not_move_its_statistics(monkeyp
     assert trace.names == ["1", "2", "3", "4"]
     for one in trace:
         torch.testing.assert_close(one.map, wanted[one.name].map)
+
+
+@pytest.mark.usefixtures("deferred")
+def test_statistics_are_computed_when_the_trace_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+    original = CallBatch.compute
+    monkeypatch.setattr(CallBatch, "compute", lambda self: computed.append(len(self.positions)) or original(self))
+    wanted, net = watched(See(), X), model()
+    computed.clear()
+    with torch.no_grad(), regard.watch(net) as first:
+        net(X)
+    assert computed == []
+    copies = pickle.loads(pickle.dumps(first)), copy.deepcopy(first)
+    assert computed == [3, 1, 1]
+    with torch.no_grad(), regard.watch(net) as first:
+        net(X)
+    computed.clear()
+    with torch.no_grad(), regard.watch(net) as second:  # at most one Trace of a thread keeps copies
+        assert computed == [3, 1, 1]
+        net(X)
+    del second  # nothing is computed for a Trace that nobody reads
+    with torch.no_grad(), regard.watch(net) as _:
+        assert computed == [3, 1, 1]
+        net(X)
+    for trace in (first, *copies):
+        for one in trace:
+            torch.testing.assert_close(one.map, wanted[one.name].map)

@@ -15,7 +15,7 @@ from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
 from regard.dispatch.recording import make_record, require_memory_for
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.forward import all_weights, observe
+from regard.kernels.chunked.forward import all_weights, observe, sees_some_key
 from regard.kernels.chunked.workers import SingleThread
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.records import Record, Statistics
@@ -47,7 +47,9 @@ def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
             SingleThread() if B * H * T * S <= TINY and q.is_cpu else nullcontext(),
         ):
             weights, sums, scores = all_weights(call, lse)
-            found = statistics_of(weights, sums, see, scores if see.max_score or see.top else None, padding)
+            needed = scores if see.max_score or see.top else None
+            masked = bound is not None and not sees_some_key(bound)
+            found = statistics_of(weights, sums, see, needed, padding, none_masked=not masked and bias is None)
         if not (see.qk or see.values):  # for the one row of a token: nothing else needs the call
             return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
     attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError

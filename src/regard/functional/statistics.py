@@ -85,16 +85,19 @@ def _top_with_ties(x: Tensor, k: int) -> Tensor:
     return places.gather(-1, order)
 
 
-def sink(weights: Tensor, first: Tensor | None = None) -> Tensor:
+def sink(weights: Tensor, first: Tensor | None = None, none_masked: bool = False) -> Tensor:
     """The mean weight of the first key, (…), over the queries that are not fully masked; 0 if all are.
 
-    first   B, the index of the first key in each sample of B H T S; None for key 0
+    first         B, the index of the first key in each sample of B H T S; None for key 0
+    none_masked   whether no query is fully masked, which need not be counted then
     """
     own = weights[..., :1]
     if first is not None and weights.shape[-1]:
         own = weights.gather(-1, first[:, None, None, None].expand(*weights.shape[:-1], 1))
     total = own.sum((-2, -1))
-    return total if weights.shape[-2] == 1 else total / _unmasked_queries(weights)
+    if weights.shape[-2] == 1:
+        return total
+    return total / (weights.shape[-2] if none_masked else _unmasked_queries(weights))
 
 
 def distance(weights: Tensor, offsets: Tensor | None = None) -> Tensor:
@@ -139,11 +142,12 @@ def statistics_of(
     scores: Tensor | None = None,
     padding: Padding | None = None,
     sink_mass: Tensor | None = None,
+    none_masked: bool = False,
 ) -> Statistics:
     """The statistics that `see` requests; `scores` as in `top_keys`. Without scores, `lse` must be that of the weights.
 
     Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
-    weight given to no key.
+    weight given to no key; `none_masked`: no query is fully masked.
     """
     first = offsets = None
     if padding is not None:
@@ -161,7 +165,7 @@ def statistics_of(
         entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=top_keys(weights, see.top, scores) if see.top else None,
-        sink=sink(weights, first) if see.sink else None,
+        sink=sink(weights, first, none_masked and padding is None) if see.sink else None,
         distance=distance(weights, offsets) if see.distance else None,
         sink_mass=sink_mass,
     )

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from narrowing import present
 from strategies import Call, calls
 from tolerances import assert_close
+from torch import Tensor
 
 from regard import Mask, See, reference
 from regard.attention_call import AttentionCall
 from regard.dispatch import observation
 from regard.dispatch.observation import observe_attention
+from regard.functional import statistics
 from regard.kernels.chunked import forward as module
 from regard.kernels.chunked.forward import observe
 from regard.records import Record
@@ -129,3 +131,22 @@ def test_no_score_matrix_is_allocated() -> None:
         observe(AttentionCall(q, q, q, 1.0, bound=bound, see=EVERYTHING))
     largest = max(event.cpu_memory_usage for event in profile.events())
     assert largest < 4096 * 4096 * 4 / 8
+
+
+def test_queries_are_counted_only_where_one_may_be_fully_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting them takes a pass over all weights."""
+    q, counted = torch.randn(1, 2, 6, 4), list[int]()
+    original = statistics._unmasked_queries
+
+    def counting(weights: Tensor) -> Tensor:
+        counted.append(1)
+        return original(weights)
+
+    monkeypatch.setattr(statistics, "_unmasked_queries", counting)
+    for mask, count in ((None, 0), (Mask.causal(), 0), (Mask.of(torch.ones(6, 6, dtype=torch.bool).tril()), 1)):
+        counted.clear()
+        record = observe_attention(q, q, q, mask=mask, scale=0.5, see=See())
+        scores = (q @ q.mT * 0.5).masked_fill(~torch.ones(6, 6, dtype=torch.bool).tril(), -torch.inf)
+        wanted = (q @ q.mT * 0.5 if mask is None else scores).softmax(-1)[..., 0].mean(-1)
+        torch.testing.assert_close(record.sink, wanted)
+        assert len(counted) == count

@@ -298,11 +298,15 @@ def _is_reliable(lse: Tensor, call: AttentionCall) -> bool:
 
     For a fully masked query PyTorch's CPU kernel returns an LSE of 0.
     """
-    mask = call.bound
     if lse.dtype != call.q.dtype or call.bias is not None:
         return False
-    band = None if mask is None else mask.rule
-    if mask is None or band is None:
+    return call.bound is None or sees_some_key(call.bound)
+
+
+def sees_some_key(mask: BoundMask) -> bool:
+    """Whether every query surely sees a key, by the rule of the mask alone; False where that would have to be read."""
+    band = mask.rule
+    if band is None:
         return True
     causal = isinstance(band, Band) and band.left is None and band.right is not None and band.right >= 0
     return causal and mask.reach(slice(0, 1))[1] > 0

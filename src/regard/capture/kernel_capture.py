@@ -10,6 +10,7 @@ that only their q, k and LSE are kept (`RepeatedCalls`). So do the layers that c
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -21,7 +22,13 @@ from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
 from regard.capture.kernel_overrides import OVERRIDES, has_other_operators
 from regard.capture.module_names import Place
 from regard.capture.operators import READERS, is_plain_causal, lse_of, named
-from regard.capture.torch_internals import FUSED_LAYERS, LISTENING, dispatch_mode_count, is_any_autocast_enabled
+from regard.capture.torch_internals import (
+    FUSED_LAYERS,
+    LISTENING,
+    Isolated,
+    dispatch_mode_count,
+    is_any_autocast_enabled,
+)
 from regard.records import DecodeStep, Record, See
 
 if TYPE_CHECKING:
@@ -72,10 +79,10 @@ class RepeatedCalls:
 
     def set_model(self, place: Place, model: Model) -> None:
         """Set the model if a call is so plain that others may repeat it."""
-        running, q = self._watcher.names.innermost(), model.call.q
+        running = self._watcher.names.innermost()
         is_own = running is not None and running.name == place.name  # not assigned by the order of calls
         is_plain = is_plain_causal(model.call) or model.step is not None
-        self.model = model if is_own and place.name and is_plain and not q.requires_grad else None
+        self.model = model if is_own and place.name and is_plain else None
 
     def note(self, func: Any, args: Any, kwargs: Any) -> None:
         """Note the operator of the call that was just recorded."""
@@ -107,7 +114,7 @@ class RepeatedCalls:
         q, k = args[0], args[1]
         if q.shape != pattern.q or k.shape != pattern.k or q.dtype is not pattern.dtype or q.device != pattern.device:
             return False
-        if args[3:] != pattern.options or kwargs != pattern.keywords or _is_unusual():
+        if args[3:] != pattern.options or kwargs != pattern.keywords or dispatch_mode_count():
             return False
         place = self._place(model)
         if place is None or type(place.module) is not model.module:
@@ -118,10 +125,11 @@ class RepeatedCalls:
         if model.record is None or not watcher.budget.fits_again(model.bytes):
             return False
         lse = lse_of(result[1], pattern.q[2])
-        if model.batch is not None:
-            is_kept = watcher.trace.repeat_call(model.batch, q, k, lse)
-        else:
-            is_kept = self._keep_row(place, model, model.call._replace(q=q, k=k, v=args[2], lse=lse))
+        with Isolated() if torch.is_grad_enabled() or is_any_autocast_enabled() else nullcontext():
+            if model.batch is not None:
+                is_kept = watcher.trace.repeat_call(model.batch, q, k, lse)
+            else:
+                is_kept = self._keep_row(place, model, model.call._replace(q=q, k=k, v=args[2], lse=lse))
         if is_kept:
             watcher.budget.count(model.bytes)
             watcher.trace.append(model.record.changed(name=place.name))
@@ -152,11 +160,6 @@ class RepeatedCalls:
         if not is_decoder or not place.name or watcher.order.contains_attention(place):
             return False
         return watcher.texts.has_leader("decoder", besides=place.name)
-
-
-def _is_unusual() -> bool:
-    """Whether gradients, autocast or other modes are on: then copies must be made in isolation."""
-    return torch.is_grad_enabled() or is_any_autocast_enabled() or bool(dispatch_mode_count())
 
 
 class KernelCapture:

@@ -35,6 +35,9 @@ from regard.messages import Listed, say
 from regard.records import DecodeStep, Record, See
 from regard.trace import Trace
 
+READ_LATER = ("cuda",)
+"""Where a comparison is not read at once: it would wait for all that the device still computes."""
+
 MAX_WEIGHTS = 2**20
 """The number of weights that are computed together: 4 MiB."""
 
@@ -44,6 +47,7 @@ class StepWeights(ExactWeights):
     """The exact weights of one call during a generation: from its own queries, and the keys of all calls before it.
 
     q B H T E, lse B H T, None only for a deferred row; the keys are the last `S` of `keys` after `calls` calls.
+    `is_same`: whether the earlier keys are those of the calls before, where that is read only with a deferred row.
     """
 
     q: Tensor
@@ -55,6 +59,7 @@ class StepWeights(ExactWeights):
     mask: Mask | None = None
     bias: Tensor | None = None
     softcap: float | None = None
+    is_same: Tensor | None = None
 
     def block(self, rows: slice, cols: slice) -> Tensor:
         q, S, text_keys = self.q, self.S, self.keys.until(self.calls)
@@ -78,11 +83,14 @@ class DecodeHistory:
         self._keys: dict[str, KeyHistory] = {}
         self._fingerprints: dict[str, Tensor] = {}
         """One number of each key of a module's last call, B S."""
+        self._compared: set[str] = set()
+        """Modules whose keys were compared with those of the call before, and were the same."""
 
     def reset(self, name: str) -> None:
         """Start a new text for a module."""
         self._keys.pop(name, None)
         self._fingerprints.pop(name, None)
+        self._compared.discard(name)
 
     def row(self, name: str, captured: CapturedCall, step: DecodeStep) -> StepWeights | None:
         """The row of one token appended to a text, to be computed later; None if the call is not that simple."""
@@ -94,14 +102,21 @@ class DecodeHistory:
         if keys is None or fingerprints is None or not keys.only_appended or not step.start == keys.total == S - 1:
             return None
         now = _fingerprints(k)
-        # The leader's keys were compared already; another layer may store its keys in another way.
-        if not keeps_order(step.parents) or not torch.equal(now.narrow(1, 0, S - 1), fingerprints):
+        if not keeps_order(step.parents):
             return None
+        # The leader's keys were compared already; another layer may store its keys in another way. On a GPU only the
+        # first step waits for the result.
+        is_same = None
+        if k.device.type in READ_LATER and name in self._compared:
+            is_same = (now.narrow(1, 0, S - 1) == fingerprints).all()
+        elif not torch.equal(now.narrow(1, 0, S - 1), fingerprints):
+            return None
+        self._compared.add(name)
         self._fingerprints[name] = now
         keys.add(step, _copy(k.narrow(2, S - 1, 1)))
         # On a GPU some kernels return no LSE, and others that of the rounded q: there it is computed with the weights.
         known = lse.clone() if lse is not None and k.is_cpu else None
-        return StepWeights(_copy(q), known, captured.scale, S, keys, len(keys))
+        return StepWeights(_copy(q), known, captured.scale, S, keys, len(keys), is_same=is_same)
 
     def with_history(self, name: str, captured: CapturedCall, record: Record, step: DecodeStep | None) -> Record:
         """The record, with exact weights from its queries and the keys of all calls before it."""
@@ -246,8 +261,11 @@ class WatchedTrace(Trace):
     def _compute_rows(self, waiting: list[DeferredRow]) -> None:
         try:
             with Isolated():
-                for position, fields in _computed_rows(waiting):
+                known = _rows_of_same_keys(waiting)
+                for position, fields in _computed_rows(known) if known else ():
                     self.complete(position, fields)
+            if len(known) < len(waiting):
+                self._note(RuntimeError(say("watch-keys")), [one.position for one in waiting[len(known) :]])
         except Exception as error:
             self._note(error, [one.position for one in waiting])
 
@@ -274,6 +292,15 @@ def compute_last() -> None:
 def warn_of(error: Exception, names: list[str]) -> None:
     """Warn that statistics of these records could not be computed."""
     warnings.warn(say("watch-unseen", names=Listed.few(names, 3), reason=in_one_line(error)), stacklevel=2)
+
+
+def _rows_of_same_keys(waiting: list[DeferredRow]) -> list[DeferredRow]:
+    """The rows up to the first whose earlier keys had changed. Reads all flags in one transfer."""
+    flags = [(at, one.row.is_same) for at, one in enumerate(waiting) if one.row.is_same is not None]
+    if not flags:
+        return waiting
+    found = torch.stack([flag for _, flag in flags]).tolist()
+    return waiting[: next((at for (at, _), is_same in zip(flags, found, strict=True) if not is_same), len(waiting))]
 
 
 def _computed_rows(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]]:

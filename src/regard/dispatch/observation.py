@@ -48,8 +48,8 @@ def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
         ):
             weights, sums, scores = all_weights(call, lse)
             needed = scores if see.max_score or see.top else None
-            masked = bound is not None and not sees_some_key(bound)
-            found = statistics_of(weights, sums, see, needed, padding, none_masked=not masked and bias is None)
+            masked = call.bound is not None and not sees_some_key(call.bound)
+            found = statistics_of(weights, sums, see, needed, padding, none_masked=not masked and call.bias is None)
         if not (see.qk or see.values):  # for the one row of a token: nothing else needs the call
             return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
     attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError

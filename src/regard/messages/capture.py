@@ -60,6 +60,10 @@ MESSAGES: dict[str, Message] = {
         en="each watch can be opened once; call regard.watch again for another Trace",
         zh="每个 watch 只能打开一次；需要另一个 Trace 时，请再调用一次 regard.watch",
     ),
+    "watch-keys": Message(
+        en="the cache changed keys of earlier tokens while the text was generated",
+        zh="在生成文本的过程中，缓存改动了先前词元的键",
+    ),
     "watch-values": Message(
         en="the values of {names} could not be captured, so their norms and the outputs are None; call model.eval() if "
         "the weights go through dropout",

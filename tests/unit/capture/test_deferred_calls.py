@@ -159,6 +159,58 @@ def held(calls: DeferredCalls) -> int:
 
 
 @pytest.mark.usefixtures("deferred")
+@pytest.mark.parametrize("way", ["gradients", "autocast"])
+def test_calls_repeat_with_gradients_and_under_autocast(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    original = Watcher._add
+
+    def add(self: Watcher, call: Any, place: Any) -> None:
+        looked_at.append(place.name)
+        original(self, call, place)
+
+    monkeypatch.setattr(Watcher, "_add", add)
+    net = Stack()
+    context = torch.enable_grad() if way == "gradients" else torch.autocast("cpu", torch.bfloat16)
+
+    def run(devices: tuple[str, ...]) -> tuple[Trace, Tensor]:
+        monkeypatch.setattr(deferred_calls, "DEVICES", devices)
+        net.zero_grad()
+        with context, regard.watch(net, see=EVERYTHING) as trace:
+            out = net(X)
+        out.float().sum().backward()
+        return trace, torch.cat([present(weight.grad).flatten() for weight in net.parameters()])
+
+    wanted, gradients = run(())
+    assert looked_at == wanted.names == ["0", "1", "2"]
+    looked_at.clear()
+    found, same = run(("cpu",))
+    assert looked_at == ["0"]
+    assert torch.equal(gradients, same)
+    for one, other in zip(found, wanted, strict=True):
+        assert not present(one.map).requires_grad
+        torch.testing.assert_close(one.map, other.map, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(one.max_score, other.max_score, rtol=1e-5, atol=1e-6)
+
+
+class Stack(nn.Sequential):
+    """Three causal layers that overwrite nothing, so that gradients flow."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        super().__init__(*(Plain() for _ in range(3)))
+
+
+class Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (-1, 4)).transpose(1, 2).chunk(3, 1)
+        return x + F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.usefixtures("deferred")
 def test_in_inference_mode() -> None:
     net, wanted = model(), watched(EVERYTHING, X)
     with torch.inference_mode(), regard.watch(net, see=EVERYTHING) as trace:
@@ -276,9 +328,14 @@ def test_an_error_after_a_call_was_deferred_does_not_move_its_statistics(monkeyp
 
 @pytest.mark.usefixtures("deferred")
 def test_statistics_are_computed_when_the_trace_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    computed = []
+    computed: list[int] = []
     original = CallBatch.compute
-    monkeypatch.setattr(CallBatch, "compute", lambda self: computed.append(len(self.positions)) or original(self))
+
+    def compute(self: CallBatch) -> Any:
+        computed.append(len(self.positions))
+        return original(self)
+
+    monkeypatch.setattr(CallBatch, "compute", compute)
     wanted, net = watched(See(), X), model()
     computed.clear()
     with torch.no_grad(), regard.watch(net) as first:
@@ -299,3 +356,39 @@ def test_statistics_are_computed_when_the_trace_is_read(monkeypatch: pytest.Monk
     for trace in (first, *copies):
         for one in trace:
             torch.testing.assert_close(one.map, wanted[one.name].map)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_keys_are_compared_without_waiting_for_each_row(changes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    net: Any = decoder()
+    ids, options = torch.tensor([[3, 4, 5]]), {"max_new_tokens": 7, "do_sample": False, "pad_token_id": 0}
+    with torch.no_grad(), regard.watch(net) as wanted:
+        net.generate(ids, attention_mask=torch.ones_like(ids), **options)
+    monkeypatch.setattr(watched_trace, "READ_LATER", ("cpu",))
+    waited: list[int] = []
+    original, equal, calls = watched_trace._fingerprints, torch.equal, iter(range(10**6))
+
+    def fingerprints(k: Tensor) -> Tensor:
+        found = original(k)
+        if changes and next(calls) == 12:  # of the first layer, in its fifth call
+            found[:, 0] += 1
+        return found
+
+    def compared(*pair: Tensor) -> bool:
+        waited.append(1)
+        return equal(*pair)
+
+    monkeypatch.setattr(watched_trace, "_fingerprints", fingerprints)
+    monkeypatch.setattr(torch, "equal", compared)
+    with torch.no_grad(), regard.watch(net) as trace:
+        net.generate(ids, attention_mask=torch.ones_like(ids), **options)
+    assert len(waited) < 3 * 6
+    if changes:
+        with pytest.warns(UserWarning, match="h.0.attn#4, .*the cache changed keys"):
+            list(trace)
+    assert [one.name for one in trace if one.map is None] == (
+        [f"transformer.h.0.attn#{n}" for n in (4, 5, 6)] * changes
+    )
+    for one, other in zip(trace, wanted, strict=True):
+        if one.map is not None:
+            torch.testing.assert_close(one.map, other.map, rtol=1e-5, atol=1e-6)

@@ -134,3 +134,24 @@ def test_both_languages_have_the_same_code_commands_and_rows() -> None:
     GUIDE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"[\d.]+–[\d.]+", r"\]\(([^)]+)\)")
     GUIDE.assert_same_names()
     GUIDE.assert_chinese_punctuation()
+
+
+@EACH
+def test_the_figures_of_ten_million_tokens_follow_from_the_report(lang: Language) -> None:
+    report = newest("million").read_text(encoding="utf-8")
+    seconds, megabytes = (
+        float(found[1])
+        for name in ("seconds, median of three", "memory beyond q and k, MB")
+        if (found := re.search(rf"\| {name} \| ([\d.]+) \|", report))
+    )
+    assert (seconds, megabytes) == (0.259, 314)
+    cells = [[float(cell.split()[0]) for cell in row[1:]] for row in GUIDE.tables(lang)[-2][1:]]
+    minute, hour = 60, 3600
+    wanted = [
+        [100 * seconds / n for n in (1, 8, 64)],
+        [3200 * seconds / n / unit for n, unit in ((1, minute), (8, 1), (64, 1))],
+        [102400 * seconds / n / unit for n, unit in ((1, hour), (8, minute), (64, minute))],
+        [10 * megabytes / 1000 / n for n in (1, 8, 64)],
+    ]
+    for found_row, row in zip(cells, wanted, strict=True):
+        assert found_row == pytest.approx(row, rel=0.03)

@@ -145,7 +145,7 @@ def test_queries_are_counted_only_where_one_may_be_fully_masked(monkeypatch: pyt
     monkeypatch.setattr(statistics, "_unmasked_queries", counting)
     for mask, count in ((None, 0), (Mask.causal(), 0), (Mask.of(torch.ones(6, 6, dtype=torch.bool).tril()), 1)):
         counted.clear()
-        record = observe_attention(q, q, q, mask=mask, scale=0.5, see=See())
+        record = observe_attention(AttentionCall(q, q, q, 0.5, mask=mask, see=See()))
         scores = (q @ q.mT * 0.5).masked_fill(~torch.ones(6, 6, dtype=torch.bool).tril(), -torch.inf)
         wanted = (q @ q.mT * 0.5 if mask is None else scores).softmax(-1)[..., 0].mean(-1)
         torch.testing.assert_close(record.sink, wanted)

@@ -10,6 +10,7 @@ import transformers as hf
 from public_folders import SMALL, byte_tokenizer, saved
 
 import regard
+from regard.text import Tokenizer
 
 INNER = json.loads(byte_tokenizer().to_str())["model"]
 W = byte_tokenizer().get_vocab_size()
@@ -99,6 +100,7 @@ def test_a_mask_in_a_text_is_the_mask_of_a_model_that_predicts_it(tmp_path: Path
         assert ids == (masked if kind is hf.BertForMaskedLM else plain)
         theirs = hf.AutoTokenizer.from_pretrained(folder)
         assert masked[:5] == theirs("The [MASK] sat. [MASK]", add_special_tokens=False)["input_ids"]
+        assert isinstance(lm.tokenizer, Tokenizer)
         lm.tokenizer.mask = None
         assert lm.tokenizer.encode(text) == plain
 

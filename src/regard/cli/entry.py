@@ -74,6 +74,10 @@ def usage_message(error: Any) -> str:
     if kind == "BadOptionUsage":
         key = "cli-option-needs-value" if "require" in error.message else "cli-option-takes-no-value"
         return say(key, option=error.option_name)
+    if kind == "MissingParameter" and error.param is not None:
+        arguments = [say(param.metavar) for param in context.command.params if param.param_type_name == "argument"]
+        usage = " ".join([command, *arguments])
+        return say("cli-argument-missing", argument=say(error.param.metavar), usage=usage, command=command)
     return say("cli-usage-other", message=error.format_message(), command=command)
 
 

@@ -231,6 +231,10 @@ MESSAGES: dict[str, Message] = {
         en="{command} takes no such arguments: {found} (see {command} --help)",
         zh="{command} 用不上这些参数：{found}（见 {command} --help）",
     ),
+    "cli-argument-missing": Message(
+        en="{argument} is missing; write: {usage} (see {command} --help)",
+        zh="缺少参数“{argument}”；请写成：{usage}（见 {command} --help）",
+    ),
     "cli-usage-other": Message(
         en="{message} (see {command} --help)",
         zh="参数错误：{message}（见 {command} --help）",

@@ -145,7 +145,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-note-stored": Message(en="this file stores no smaller cells here", zh="此文件在这里没有保存更细的格子"),
     "explorer-zoom-all": Message(en="Show all", zh="显示全部"),
-    "explorer-masked": Message(en="masked, or exactly 0", zh="被遮蔽，或恰为 0"),
+    "explorer-masked": Message(en="masked, or exactly 0", zh="被屏蔽，或恰为 0"),
     "explorer-cell-said": Message(en="{query} looks at {key}: weight {weight}", zh="{query} 看 {key}：权重 {weight}"),
     "explorer-cell-masked": Message(en="{query} does not see {key}", zh="{query} 看不到 {key}"),
     "explorer-scale-note-auto": Message(

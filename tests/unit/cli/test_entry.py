@@ -110,6 +110,8 @@ def test_an_unknown_language_is_refused(run: Run, arguments: list[str]) -> None:
         (["explain", "--q"], "option --q needs a value"),
         (["explain", "--json=1"], "option --json takes no value"),
         (["explain", "stray", "words"], "regard explain takes no such arguments: stray words"),
+        (["pull"], "ID is missing; write: regard pull ID (see regard pull --help)"),
+        (["convert", "model.gguf"], "FOLDER is missing; write: regard convert SOURCE FOLDER (see regard convert"),
         (["doctor", "stray"], "regard doctor takes no such arguments: stray"),
     ],
 )

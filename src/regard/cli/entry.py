@@ -74,7 +74,7 @@ def usage_message(error: Any) -> str:
     if kind == "BadOptionUsage":
         key = "cli-option-needs-value" if "require" in error.message else "cli-option-takes-no-value"
         return say(key, option=error.option_name)
-    if kind == "MissingParameter" and error.param is not None:
+    if kind == "MissingParameter" and context is not None and error.param is not None:
         arguments = [say(param.metavar) for param in context.command.params if param.param_type_name == "argument"]
         usage = " ".join([command, *arguments])
         return say("cli-argument-missing", argument=say(error.param.metavar), usage=usage, command=command)

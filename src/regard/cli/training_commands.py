@@ -121,9 +121,6 @@ def _list(as_json: bool) -> None:
         print_message(say("missing-package", what="regard train", package="torch", extra="train"))
 
 
-Rows = list[tuple[str, ...]]
-
-
 # --- evaluate ----------------------------------------------------------------------------------------------
 
 
@@ -178,29 +175,19 @@ def evaluate(
 
 
 def table(results: list["Result"]) -> str:
-    """A table with one line for each score: set, metric, value, signature."""
+    """A table with one line for each score: set, metric, value, and the signature if a score has one."""
     from regard.views.curves import loss_text
+    from regard.views.labels import aligned
 
-    rows: Rows = [tuple(say(f"evaluate-column-{name}") for name in ("set", "metric", "value", "signature"))]
+    has_signatures = any(score.signature for result in results for score in result.scores)
+    columns = ("set", "metric", "value", "signature")[: 4 if has_signatures else 3]
+    rows = [[say(f"evaluate-column-{name}") for name in columns]]
     for result in results:
         for score in result.scores:
             is_loss = score.signature is None and score.name != "solved"
             value = loss_text(score.value) if is_loss else f"{score.value:.2f}"
-            rows.append((result.set, say(f"metric-{score.name}"), value, score.signature or ""))
-    return _aligned(rows)
-
-
-def _aligned(rows: Rows) -> str:
-    """The rows with aligned columns; the third, with numbers, is right-aligned."""
-    from rich.cells import cell_len
-
-    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        spaces = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        cells = [gap + cell if i == 2 else cell + gap for i, (cell, gap) in enumerate(zip(row, spaces, strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+            rows.append([result.set, say(f"metric-{score.name}"), value, score.signature or ""][: len(columns)])
+    return "\n".join(aligned(rows, ("left", "left", "right", "left")[: len(columns)]))
 
 
 def _as_json(result: "Result") -> dict[str, Any]:

@@ -6,6 +6,7 @@ terminals disagree about their width. Independent of records and traces.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -122,6 +123,16 @@ def pad(text: str, width: int, side: str = "left") -> str:
     available = width - cell_len(text)
     before = {"left": 0, "right": available, "middle": available // 2}[side]
     return " " * before + text + " " * (available - before)
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: Sequence[str]) -> list[str]:
+    """The rows as lines, with columns of equal width; `sides` aligns each column.
+
+    >>> aligned([("注意", "1"), ("a", "10")], ("left", "right"))
+    ['注意   1', 'a     10']
+    """
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(pad, row, widths, sides)).rstrip() for row in rows]
 
 
 def upright(text: str, height: int) -> list[str]:

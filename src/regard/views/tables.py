@@ -1,6 +1,5 @@
 """Tables in the terminal: heads with their patterns (of a trace, of a survey), and where two traces differ most."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -10,7 +9,7 @@ from regard.patterns import label_of
 from regard.records import Record, tokens_of
 from regard.trace.comparison import Comparison, Difference
 from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Head, Heads, Score
-from regard.views.labels import cut, pad, printable_label, readable
+from regard.views.labels import aligned, cut, printable_label, readable
 from regard.views.picture import chosen_language
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def _table(chosen: list[tuple[Head, Score]], lang: Language) -> list[str]:
         say("heads-queries", lang),
     )
     rows = [titles, *(_head_row(head, score, lang) for head, score in chosen)]
-    return _aligned(rows, _HEADS_SIDES)
+    return aligned(rows, _HEADS_SIDES)
 
 
 def _head_row(head: Head, score: Score, lang: Language) -> Row:
@@ -91,7 +90,7 @@ def comparison_table(found: Comparison, most: int | None = 20, lang: Language | 
     ranked = found.ranked()
     titles = [say(f"compare-{name}", text_lang) for name in ("layer", "head", "distance", "largest", "where")]
     rows = [titles, *(_compared(found, one) for one in ranked[:most])]
-    lines = _aligned(rows, _COMPARISON_SIDES)
+    lines = aligned(rows, _COMPARISON_SIDES)
     if most is not None and len(ranked) > most:
         lines.append(say("heads-more", text_lang, count=len(ranked) - most))
     lines += ["", say("compare-scale", text_lang)]
@@ -123,16 +122,10 @@ def _token(record: Record, side: str, at: int, sample: int) -> str:
     return f"{cut(printable_label(readable(tokens_of(rows, sample))[at]), _WIDEST)} {at}"
 
 
-# --- both --------------------------------------------------------------------------------------------------
+# --- surveys ----------------------------------------------------------------------------------------------
 
 
-def _aligned(rows: Sequence[Sequence[str]], sides: Sequence[str]) -> list[str]:
-    """The rows with columns of equal width, each aligned to its side."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(pad, row, widths, sides)).rstrip() for row in rows]
-
-
-_SIDES = ("left", "right", "left", "right", "right", "right", "right")
+_SURVEY_SIDES = ("left", "right", "left", "right", "right", "right", "right")
 
 
 def survey_table(
@@ -173,11 +166,7 @@ def _survey_rows(chosen: "list[tuple[SurveyHead, str]]", lang: Language) -> list
         )
     )
     rows = [titles, *(_survey_row(head, name, lang) for head, name in chosen)]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(titles))]
-    return [
-        "  ".join(pad(cell, width, side) for cell, width, side in zip(row, widths, _SIDES, strict=True)).rstrip()
-        for row in rows
-    ]
+    return aligned(rows, _SURVEY_SIDES)
 
 
 def _survey_row(head: "SurveyHead", name: str, lang: Language) -> tuple[str, ...]:

@@ -69,6 +69,10 @@ def test_chinese_columns_are_aligned() -> None:
     assert lines[0].split() == ["数据集", "指标", "数值", "签名"]
 
 
+def test_no_column_for_signatures_without_one() -> None:
+    assert table([SPEARE]).splitlines()[0].split() == ["set", "metric", "value"]
+
+
 def test_json(patch_results: PatchResults, capsys: pytest.CaptureFixture[str]) -> None:
     patch_results(FLICKR, SPEARE)
     evaluate("run", data=Path("d"), as_json=True)

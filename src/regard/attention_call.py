@@ -182,7 +182,12 @@ def _check_array_types(q: Array, k: Array, v: Array) -> None:
         if any(tensors):
             types = {name: "torch" if tensor else "NumPy" for name, tensor in zip("qkv", tensors, strict=True)}
             raise DtypeError("mixed-kinds", **types)
-    elif not q.device == k.device == v.device:
+        return
+    for name, x in zip("qkv", (q, k, v), strict=True):
+        if x.is_nested or str(x.layout) != "torch.strided":
+            layout = "nested" if x.is_nested else str(x.layout).removeprefix("torch.")
+            raise DtypeError("tensor-not-dense", name=name, found=layout)
+    if not q.device == k.device == v.device:
         raise ArgumentError("devices-differ", q=q.device, k=k.device, v=v.device)
 
 
@@ -203,11 +208,11 @@ def _is_float(dtype: Any) -> bool:
 
 def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -> None:
     if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale)):
-        raise ArgumentError("scale-value", value=type(scale).__name__ if is_tensor(scale) else scale)
+        raise ArgumentError("scale-value", value=type(scale).__name__ if is_tensor(scale) else repr(scale))
     if softcap is not None and not (isinstance(softcap, Real) and math.isfinite(softcap) and softcap > 0):
-        raise ArgumentError("softcap-value", value=softcap)
+        raise ArgumentError("softcap-value", value=repr(softcap))
     if dropout != 0.0 and not (isinstance(dropout, Real) and 0 <= dropout < 1):
-        raise ArgumentError("dropout-value", value=dropout)
+        raise ArgumentError("dropout-value", value=repr(dropout))
 
 
 def _four_axes_of_bias(bias: Any, sizes: Sizes, like: Array) -> Array:

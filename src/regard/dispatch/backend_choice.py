@@ -64,9 +64,17 @@ def attend(
     """Attention: softmax(q kᵀ · scale + bias) v over the keys that `mask` makes visible; with `see`, also a Record.
 
     NumPy in, NumPy out; torch in, torch out. q (…, T, E), k (…, S, E), v (…, S, Ev), two axes and up; from four up,
-    k and v may have fewer heads than q. `mask` is a Mask or a boolean array, True = visible; `bias` is added to the
-    scores; `softcap` bounds them before that: softcap · tanh(score / softcap). `kind` is the kind of the Record; with
-    "cross", queries and keys are two texts, so masked keys do not imply that queries are padding.
+    k and v may have fewer heads than q.
+
+    mask      a Mask or a boolean array, True = visible
+    bias      added to the scores
+    scale     by default 1/√E
+    softcap   bounds the scores before the bias is added: softcap · tanh(score / softcap)
+    dropout   the probability that a weight is dropped: pass 0 outside training
+    backend   a name that `backends` lists; "auto" takes the first that can run the call
+    see       the statistics of the Record
+    kind      the kind of the Record; with "cross", queries and keys are two texts, so masked keys do not imply that
+              queries are padding
 
     >>> import numpy as np
     >>> from regard import Mask, See

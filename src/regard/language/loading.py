@@ -67,6 +67,8 @@ ASSETS = Path(__file__).parents[1] / "assets"
 
 def find_model(source: str | os.PathLike[str]) -> Path:
     """The folder of a model: of a bundled one by its name, a model folder itself, or the model folder of a run."""
+    if not isinstance(source, str | os.PathLike):
+        raise ArgumentError("model-name-wanted", found=type(source).__name__, names=Listed(BUNDLED))
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
         name = os.fspath(source)

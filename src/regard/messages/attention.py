@@ -56,6 +56,12 @@ MESSAGES: dict[str, Message] = {
         en="{name} must be a NumPy array or a torch tensor; found {found}; try numpy.asarray({name}, dtype=float)",
         zh="{name} 必须是 NumPy 数组或 torch 张量；实际为 {found}；可用 numpy.asarray({name}, dtype=float)",
     ),
+    "tensor-not-dense": Message(
+        en="{name} must be a dense tensor; found a tensor of layout {found}; convert it: {name}.to_dense(), or for a "
+        "nested one torch.nested.to_padded_tensor({name}, 0.0) and a mask of the padding",
+        zh="{name} 必须是稠密张量；实际的布局为 {found}；请先转换：{name}.to_dense()；"
+        "嵌套张量用 torch.nested.to_padded_tensor({name}, 0.0)，并屏蔽填充",
+    ),
     "float-wanted": Message(
         en="{name} must hold floating-point numbers (float16, bfloat16, float32 or float64); found {dtype}; "
         "convert it first, for example to float32",

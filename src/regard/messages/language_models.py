@@ -229,6 +229,10 @@ MESSAGES: dict[str, Message] = {
         "reinstall regard, or load a folder of your own",
         zh="当前安装的 regard 缺少自带的模型 {name!r}：文件夹 {path} 不存在；请重新安装 regard，或加载自己的文件夹",
     ),
+    "model-name-wanted": Message(
+        en="load takes the name of a model or the path of its folder; found {found}; the bundled models are: {names}",
+        zh="load 需要模型的名字或文件夹路径；实际为 {found}；regard 自带的模型有：{names}",
+    ),
     "language-no-folder": Message(
         en="there is no folder {found!r}; the bundled models are: {names}",
         zh="文件夹 {found!r} 不存在；regard 自带的模型有：{names}",

@@ -62,6 +62,20 @@ WRONG: dict[str, tuple[type[RegardError], str, tuple[Any, Any, Any], dict[str, A
         {},
         ["cpu", "meta", ".to(device)"],
     ),
+    "sparse": (
+        DtypeError,
+        "tensor-not-dense",
+        (torch.zeros(3, 4), torch.zeros(3, 4).to_sparse(), torch.zeros(3, 4)),
+        {},
+        ["sparse_coo", "k.to_dense()"],
+    ),
+    "nested": (
+        DtypeError,
+        "tensor-not-dense",
+        (torch.nested.nested_tensor([torch.zeros(3, 4)], layout=torch.jagged),) * 3,
+        {},
+        ["nested", "to_padded_tensor(q, 0.0)"],
+    ),
     "float mask": (
         DtypeError,
         "mask-dtype-float",
@@ -135,7 +149,7 @@ WRONG: dict[str, tuple[type[RegardError], str, tuple[Any, Any, Any], dict[str, A
     "scale": (ArgumentError, "scale-value", (x(3, 4),) * 3, {"scale": float("nan")}, ["nan", "1/sqrt"]),
     "softcap": (ArgumentError, "softcap-value", (x(3, 4),) * 3, {"softcap": 0.0}, ["0.0", "None"]),
     "dropout": (ArgumentError, "dropout-value", (x(3, 4),) * 3, {"dropout": 1.0}, ["1.0"]),
-    "scale in words": (ArgumentError, "scale-value", (x(3, 4),) * 3, {"scale": "sqrt"}, ["sqrt"]),
+    "scale in words": (ArgumentError, "scale-value", (x(3, 4),) * 3, {"scale": "1"}, ["'1'"]),
     "learnable scale": (
         ArgumentError,
         "scale-value",

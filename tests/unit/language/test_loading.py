@@ -105,6 +105,11 @@ def test_a_missing_folder_lists_the_bundled_models(name: str, tmp_path: Path, mo
         regard.load(name)
 
 
+def test_a_model_is_named_by_a_text_or_a_path() -> None:
+    with pytest.raises(ArgumentError, match="found NoneType; the bundled models are: translator, poet"):
+        regard.load(None)  # type: ignore[arg-type]
+
+
 def test_the_folder_of_a_run_loads_its_model(folder: Path) -> None:
     run = folder.parent
     (run / "recipe.toml").write_text("")

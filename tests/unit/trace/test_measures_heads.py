@@ -267,6 +267,19 @@ def test_distance_and_token_are_distinguished_in_a_repeating_text() -> None:
     assert [score and score.pattern for score in best] == ["induction", "back-4", "induction"]
 
 
+def test_the_token_before_is_no_shifted_induction_in_a_repeated_block() -> None:
+    """With a period of 8, the token before is also 7 after the same token; its queries in the first block decide."""
+    tokens = repeated(8, 2)
+    previous = 0.9 * np.eye(16, k=-1) + 0.1 * np.tri(16) / np.arange(1, 17)[:, None]
+    previous[:4] = np.tri(16)[:4] / np.arange(1, 5)[:, None]
+    best = Trace.from_weights(previous / previous.sum(-1, keepdims=True), tokens, kind="decoder").heads()[0]
+    shifted = best.score("induction+7")
+    assert best.best is not None
+    assert shifted is not None
+    assert shifted.value > best.best.value
+    assert best.best.pattern == "previous"
+
+
 def test_random_heads_get_no_name() -> None:
     """Of 200 heads with random attention, at most 10 get the name of a family."""
     rng = np.random.default_rng(0)

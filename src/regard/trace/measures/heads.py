@@ -258,11 +258,11 @@ def _without_coincidence(near: list[Score]) -> list[Score]:
     Queries that have a key at this distance, but not the same token, decide: by distance if they attend to it, else by
     token.
     """
-    by_distance = [score for score in near if offset_of(score.pattern) is not None]
+    by_distance = [score for score in near if score.pattern == "previous" or offset_of(score.pattern) is not None]
     by_token = [score for score in near if score.pattern.startswith("induction") or score.pattern == "same"]
     if not by_distance or not by_token:
         return near
-    one, other = by_distance[0], max(by_token, key=lambda score: score.value)
+    one, other = (max(scores, key=lambda score: score.value) for scores in (by_distance, by_token))
     headroom = one.headroom - other.headroom
     above = one.value * one.headroom - other.value * other.headroom
     keeps_distance = one.queries - other.queries >= MIN_QUERIES and headroom > 0 and above / headroom >= 0.5

@@ -1,8 +1,10 @@
 """The image panel in a browser: words light patches, patches list words, by pointer and by keyboard."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from browsing import settled
+from browsing import opened, settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import GRID, READ, picture
@@ -109,3 +111,17 @@ def test_crops_have_the_shares_of_trace_image(chromium: Browser) -> None:
         assert page.inner_text(f"{PANEL} .image-caption") == say(
             "explorer-image-patch-gives", "en", row=2, col=2, share=f"{100 * patch.share:.1f}"
         )
+
+
+def test_a_file_lights_the_picture_from_its_map(chromium: Browser, tmp_path: Path) -> None:
+    """A file of a small map stores no exact parts, only the map."""
+    pixels = np.random.default_rng(1).integers(0, 256, (20, 30, 3)).astype(np.uint8)
+    record = Trace.from_weights(READ[None], ["tree", "sun"], [f"patch {i}" for i in range(6)], kind="cross")[0]
+    Trace([record.changed(images=(RecordImage(pixels, GRID, name="garden"),))]).html(tmp_path / "page.html", lang="en")
+    with opened(chromium, tmp_path / "page.html") as page:
+        assert page.locator(".lead .texts").count() == 0  # patches are no text
+        assert page.inner_text(f"{PANEL} .problem") == ""
+        for word, weights in enumerate(READ):
+            page.hover(f"{PANEL} .image-words button >> nth={word}")
+            settled(page)
+            assert order(page)[0] == int(np.argmax(weights))

@@ -285,8 +285,8 @@ def with_layer_label(record: Record, lang: Language) -> Record:
 def source_and_target(records: Sequence[Record], sample: int) -> tuple[str, str] | None:
     """The source and the target text, from their tokens; None without cross-attention.
 
-    Also None for step-by-step generation, where each record has only a part of the target. If no token contains a
-    space, each token is a word.
+    Also None for step-by-step generation, where each record has only a part of the target, and for pictures, whose
+    patches are no text. If no token contains a space, each token is a word.
 
     >>> import numpy as np
     >>> tokens = ["我", "爱", "你", "。"], ["I", "love", "you", "."]
@@ -294,7 +294,8 @@ def source_and_target(records: Sequence[Record], sample: int) -> tuple[str, str]
     ('I love you.', '我爱你。')
     """
     for record in records if all(record.step is None for record in records) else []:
-        if record.kind == "cross" and record.key_tokens is not None and record.query_tokens is not None:
+        tokens_are_known = record.key_tokens is not None and record.query_tokens is not None
+        if record.kind == "cross" and tokens_are_known and not record.images:
             sides = (tokens_of(rows, sample) for rows in (record.key_tokens, record.query_tokens))
             source, target = (_joined(readable(row)) for row in sides)
             return source, target

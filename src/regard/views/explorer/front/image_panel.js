@@ -75,7 +75,11 @@ export function imagePanel(explorer) {
     const outside = times(flip ? S : T, (i) => i).filter((i) => !both || !inside.has(i));
     /** @type {[number, number]} */
     const here = [Math.min(...held), Math.max(...held) + 1];
-    latest(explorer.source.rectangle({ layer, head, rows: flip ? here : [0, T], cols: flip ? [0, S] : here, most: [T, S] }), ({ about, arrays }) => {
+    // A file may hold the map alone.
+    const asked = explorer.record().can.rectangle === "exact"
+      ? explorer.source.rectangle({ layer, head, rows: flip ? here : [0, T], cols: flip ? [0, S] : here, most: [T, S] })
+      : explorer.headCells(layer, head).then(({ values: cells, rowStarts, colStarts }) => ({ about: { rows: [0, T], cols: [0, S], high: rowStarts[1] - rowStarts[0], wide: colStarts[1] - colStarts[0] }, arrays: { cells } }));
+    latest(asked, ({ about, arrays }) => {
       const axes = explorer.axes(), axis = flip ? axes.key : axes.query, { high, wide } = about, C = Math.ceil((about.cols[1] - about.cols[0]) / wide);
       const cell = (/** @type {number} */ at, /** @type {number} */ col) =>
         arrays.cells[Math.floor((at - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;

@@ -90,7 +90,9 @@ def picture() -> MadeUp:
     image |= {"name": "a tree and the sun", "title": {"en": "", "zh": ""}, "extra": []}
     pictures = [{"width": 90, "height": 60, "data": png(90, 60)}]
     record = {"can": EVERYTHING, "images": [image]}
-    return MadeUp(trace, overview={"pictures": pictures}, record=record, requests={"rectangle": rectangle})
+    return MadeUp(
+        trace, overview={"pictures": pictures, "texts": None}, record=record, requests={"rectangle": rectangle}
+    )
 
 
 def png(width: int, height: int) -> str:

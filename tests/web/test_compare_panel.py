@@ -48,7 +48,7 @@ def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, made_up, depth="head", view="compare", head=0)
         assert page.locator(f"{PANEL} figure").count() == 2
-        page.click("text=Difference")
+        page.click(f"{PANEL} [data-value=difference]")
         settled(page)
         assert page.locator(f"{PANEL} figure").count() == 1
         assert page.inner_text(f"{PANEL} figcaption") == "head 1 minus head 0"
@@ -56,11 +56,35 @@ def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
         assert page.evaluate(SIGNS) == {"plus": True, "minus": True}
 
 
+def test_equal_weights_are_not_drawn_as_masked(chromium: Browser) -> None:
+    weights = np.stack([np.array([[1, 0], [0.5, 0.5]])] * 2)
+    trace = Trace.from_weights(weights, ["I", "see"], kind="decoder")
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(trace), depth="head", view="compare", head=0, compareAs="difference")
+        page.locator(f"{PANEL} .compare-map").focus()
+        found = []
+        for key in ("Home", "ArrowRight", "ArrowDown"):  # I–I, I–see (masked), see–see
+            page.keyboard.press(key)
+            found.append(page.evaluate(COLOURS_OF_CELL) > 1)
+        assert found == [False, True, False]  # masked cells are striped
+
+
+COLOURS_OF_CELL = """() => {
+  const canvas = document.querySelector(".compare-map canvas"), own = canvas.getBoundingClientRect();
+  const cell = document.querySelector(".compare-mark").getBoundingClientRect(), fine = canvas.width / own.width;
+  const box = [cell.left - own.left + 4, cell.top - own.top + 4, cell.width - 8, cell.height - 8];
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  return new Set(new Uint32Array(copy.getImageData(...box.map((one) => one * fine)).data.buffer)).size;
+}"""
+
+
 SIGNS = """() => {
   const canvas = document.querySelector(".compare-map canvas"), { width, height } = canvas;
   const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data, found = { plus: false, minus: false };
   for (let i = 0; i < pixels.length; i += 4) {
-    if (pixels[i + 3] > 100) found[pixels[i] > pixels[i + 2] ? "plus" : "minus"] = true;
+    const redder = pixels[i] - pixels[i + 2];
+    if (Math.abs(redder) > 60) found[redder > 0 ? "plus" : "minus"] = true;
   }
   return found;
 }"""

@@ -8,6 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 from browsing import opened, press, settled
 from playwright.sync_api import Browser, Page
 
+from explorer_examples import patterned
+from explorer_pages import browser_page, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.page import write_page
@@ -15,6 +17,8 @@ from regard.views.explorer.page import write_page
 pytestmark = pytest.mark.web
 
 VIEWS = ("map", "lines", "sentence", "compare")
+MEASURES = {name: f"explorer-figure-{name}" for name in ("maps", "pattern")}
+MEASURES |= {name: f"explorer-meaning-{name}" for name in ("entropy", "sink", "distance")}
 COLOURS = """(name) => {
   const canvas = document.querySelector(name), { width, height } = canvas;
   const all = canvas.getContext("2d").getImageData(0, 0, width, height);
@@ -42,7 +46,7 @@ def test_every_view_is_drawn_and_serious_faults_of_access_are_absent(
 ) -> None:
     with opened(chromium, folder / "layers.html", f"lang={lang}&theme={theme}") as page:
         assert page.title() == page.inner_text("h1") == say("explorer-title", lang)
-        assert page.inner_text(".lead") == say("explorer-lead", lang)
+        assert page.inner_text(".lead") == say("explorer-lead-map", lang)
         assert page.evaluate(COLOURS, ".map") > 10
         for depth, view in [("model", "map"), ("numbers", "map"), *(("head", view) for view in VIEWS)]:
             page.evaluate(
@@ -146,6 +150,31 @@ def test_the_grid_of_heads_has_one_tab_stop_and_opens_a_head(chromium: Browser, 
         press(page, "ArrowDown", "ArrowRight", "ArrowRight", "Enter")
         assert page.is_visible(".map")
         assert "#layer=1&head=2" in page.evaluate("new Promise((done) => setTimeout(() => done(location.hash), 400))")
+
+
+def test_every_family_of_patterns_opens_its_clearest_head(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, patterned(), depth="model")
+        page.click(".families button >> text=induction")
+        settled(page)
+        assert page.inner_text(".heading h2") == "layer 0 · decoder self-attention · head 2"
+        assert page.inner_text(".does").startswith("Looks at what followed the same token earlier (induction)")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_each_view_and_each_measure_says_what_is_shown(chromium: Browser, lang: Language) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, patterned(), lang=lang)
+        for shown in ("model", "numbers", *VIEWS):
+            state = {"depth": shown} if shown in ("model", "numbers") else {"depth": "head", "view": shown}
+            page.evaluate("(state) => { view.update(state) }", state)
+            settled(page)
+            assert page.inner_text(".lead") == say(f"explorer-lead-{shown}", lang)
+        for measure, text in MEASURES.items():
+            page.evaluate("(show) => { view.update({ depth: 'model', sort: 'layer', show }) }", measure)
+            settled(page)
+            assert page.inner_text(".model-note") == say(text, lang)
+            assert page.locator(".families").is_visible() != page.locator(".model-panel .ramp").is_visible()
 
 
 # --- pointer ------------------------------------------------------------------------------------------------

@@ -8,9 +8,34 @@ from regard.messages import Message
 MESSAGES: dict[str, Message] = {
     # --- frame ---
     "explorer-title": Message(en="Where attention looks", zh="注意力看向哪里"),
-    "explorer-lead": Message(
+    "explorer-lead-map": Message(
         en="Each row is a word that reads. The brighter a cell, the more that word takes from the word of its column.",
         zh="每一行是一个正在读取的词；格子越亮，它从这一列的词中取得的信息越多。",
+    ),
+    "explorer-lead-lines": Message(
+        en="A line runs from a word that reads to a word it reads from. The thicker the line, the more it takes.",
+        zh="每条线从正在读取的词连到被读取的词；线越粗，取得的信息越多。",
+    ),
+    "explorer-lead-sentence": Message(
+        en="Choose a word. The brighter the others, the more it takes from them, or they from it.",
+        zh="选一个词：其余的词越亮，它从它们那里取得的信息越多，或它们从它那里取得的越多。",
+    ),
+    "explorer-lead-generation": Message(
+        en="How the text was written, token by token: the brighter a word, the more was read from it.",
+        zh="文字是逐个词元写出来的：词越亮，写出时从它读取的信息越多。",
+    ),
+    "explorer-lead-compare": Message(
+        en="Two maps side by side, where the same colour is the same weight; or their difference.",
+        zh="两张热力图并排，颜色相同则权重相同；也可以看两者之差。",
+    ),
+    "explorer-lead-model": Message(
+        en="Every tile is one head: one way in which the model reads from other words. Rows are layers. Open one to "
+        "see where it looks.",
+        zh="每一小格是一个头，即模型读取其他词的一种方式；每行是一层。点开即可看到它看向哪里。",
+    ),
+    "explorer-lead-numbers": Message(
+        en="How the weights come about: the arithmetic of one word that reads, step by step.",
+        zh="权重是怎样得出的：逐步算出一个正在读取的词的注意力。",
     ),
     "explorer-noscript": Message(
         en="This page needs JavaScript, which is disabled here; trace.plot() works without it.",
@@ -101,9 +126,24 @@ MESSAGES: dict[str, Message] = {
         en="All heads: rows are layers. Arrow keys move, Enter opens a head.",
         zh="所有的头，每行一层。方向键移动，回车打开。",
     ),
-    "explorer-model-note": Message(
-        en="Each tile is a head, each row a layer. Open one to see where it looks.",
-        zh="每个小图是一个头，每行是一层。点开可看到它关注哪里。",
+    "explorer-model-best": Message(
+        en="{family}: open the clearest head, {head}", zh="{family}：打开最明显的头，{head}"
+    ),
+    "explorer-model-corner": Message(en="In the corner of each tile: layer.head.", zh="每格左上角：层.头。"),
+    "explorer-meaning-entropy": Message(
+        en="Entropy of the weights, a mean over the queries: 0 where all attention goes to one key.",
+        zh="权重的熵，对查询取平均：注意力全部集中在一个键上时为 0。",
+    ),
+    "explorer-meaning-sink": Message(
+        en="The share of its attention that a head gives to the first token.", zh="头分给第一个词元的注意力份额。"
+    ),
+    "explorer-meaning-distance": Message(
+        en="How many tokens a head looks away from the word that reads, on average.",
+        zh="头所看的词元与正在读取的词平均相距多少个词元。",
+    ),
+    "explorer-meaning-effect": Message(
+        en="How far the probabilities of the next token move when the head is silenced (KL divergence, nats).",
+        zh="关闭这个头后，下一个词元的概率改变多少（KL 散度，nat）。",
     ),
     "explorer-show": Message(en="Show", zh="显示"),
     "explorer-show-maps": Message(en="small maps", zh="缩略图"),
@@ -197,7 +237,9 @@ MESSAGES: dict[str, Message] = {
     "explorer-key": Message(en="key", zh="键"),
     "explorer-weight": Message(en="weight", zh="权重"),
     "explorer-looks": Message(en="This word looks at", zh="这个词看向"),
+    "explorer-looks-several": Message(en="These tokens look at", zh="这些词元看向"),
     "explorer-seen": Message(en="Looked at by", zh="看向它的词"),
+    "explorer-seen-several": Message(en="Looked at by", zh="看向它们的词元"),
     "explorer-none": Message(en="none", zh="无"),
     "explorer-sees-nothing": Message(en="sees no key at all", zh="看不到任何键"),
     "explorer-pins": Message(en="Pinned", zh="已固定"),

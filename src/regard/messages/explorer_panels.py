@@ -152,6 +152,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-compare-as-difference": Message(en="Difference", zh="差值"),
     "explorer-compare-minus": Message(en="{right} minus {left}", zh="{right} 减去 {left}"),
     "explorer-compare-more": Message(en="more in {name}", zh="{name} 更多"),
+    "explorer-compare-masked": Message(en="0 on both sides", zh="两边都为 0"),
     "explorer-compare-only": Message(en="only in {name}", zh="只有 {name} 有"),
     "explorer-compare-map": Message(
         en="Rows look at columns; arrow keys move from cell to cell.",

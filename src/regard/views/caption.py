@@ -294,8 +294,9 @@ def source_and_target(records: Sequence[Record], sample: int) -> tuple[str, str]
     ('I love you.', '我爱你。')
     """
     for record in records if all(record.step is None for record in records) else []:
-        tokens_are_known = record.key_tokens is not None and record.query_tokens is not None
-        if record.kind == "cross" and tokens_are_known and not record.images:
+        if record.images:
+            continue
+        if record.kind == "cross" and record.key_tokens is not None and record.query_tokens is not None:
             sides = (tokens_of(rows, sample) for rows in (record.key_tokens, record.query_tokens))
             source, target = (_joined(readable(row)) for row in sides)
             return source, target

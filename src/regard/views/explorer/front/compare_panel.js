@@ -13,6 +13,8 @@ import { newest } from "./state.js";
 
 /** The most differences listed, the width from which two maps stand side by side, and the space between them. */
 const LISTED = 8, BESIDE = 560, GAP = 24, HIGHEST = 560;
+/** The difference of equal weights: 0 would be drawn as masked. */
+const SAME = 1e-30;
 /** The names of two traces, and the colours of cells that only one of them has. */
 const AB = /** @type {[string, string]} */ (["A", "B"]), ONLY = ["#2f6fd6", "#c8590e"];
 
@@ -158,7 +160,7 @@ export function comparePanel(explorer) {
     legend.hidden = as === "side";
     legend.replaceChildren(create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: names[0] })}`), gradient(),
       create("span", `${say("compare-more", { name: names[1] })}  +${most.toFixed(2)}`),
-      ...onlySides(only).map((side) => create("span", create("i.compare-only", { style: `--own: ${ONLY[side]}` }), say("compare-only", { name: names[side] }))));
+      create("span", create("i.masked"), say("compare-masked")), ...onlySides(only).map((side) => create("span", create("i.compare-only", { style: `--own: ${ONLY[side]}` }), say("compare-only", { name: names[side] }))));
     moved.textContent = same ? say("compare-moved", { share: (100 * movedShare(found)).toFixed(1) }) : "";
     list.replaceChildren(...top.map(([by, row, col]) => create("li", create("button.bar-row", { onclick: () => mark([row, col]) },
       create("b", { class: by < 0 ? "minus" : "plus" }, signedText(by)), ` ${cellName(axes, left, "query", row)} → ${cellName(axes, left, "key", col)}`))));
@@ -190,21 +192,19 @@ export function comparePanel(explorer) {
     return rows ? sum / rows : 0;
   }
 
-  /** The colour of a difference as a share of the largest: smaller ones are more transparent. @param {number} share */
-  const signedColour = (share) => packed(overview.colours.diverging[share < 0 ? 40 : 214], Math.round(255 * Math.sqrt(Math.min(1, Math.abs(share)))));
-
-  /** The same on white. @param {number} share */
-  function signedInk(share) {
-    const by = Math.sqrt(Math.abs(share)), colour = overview.colours.diverging[share < 0 ? 40 : 214];
-    return css(/** @type {RGB} */ (colour.map((one) => Math.round(255 + (one - 255) * by))));
+  /** The colour of a difference as a share of the largest: the smaller, the nearer to that of the card. @param {number} share @returns {RGB} */
+  function signedColour(share) {
+    const by = Math.sqrt(Math.min(1, Math.abs(share))), ground = explorer.colour("--card").match(/\d+/g) ?? [];
+    return /** @type {RGB} */ (overview.colours.diverging[share < 0 ? 40 : 214].map((one, i) => Math.round(Number(ground[i]) + (one - Number(ground[i])) * by)));
   }
+  const signedPixel = (/** @type {number} */ share) => packed(signedColour(share));
 
   /** The largest difference. */
   const largest = () => Math.abs((pair && differences(pair)[0]?.[0]) || 0) || 1;
 
   function gradient() {
     const bar = create("canvas.compare-gradient", { width: 65, height: 1, "aria-hidden": "true" });
-    paintCells(bar, Float32Array.from(times(65, (i) => i / 32 - 1)), signedColour);
+    paintCells(bar, Float32Array.from(times(65, (i) => i / 32 - 1 || SAME)), signedPixel);
     return bar;
   }
 
@@ -212,9 +212,9 @@ export function comparePanel(explorer) {
   function differencePicture({ left, right, parts, only }, most, scale) {
     const has = parts.map(({ rows, cols }) => ({ rows: new Set(rows), cols: new Set(cols) })), { C } = left;
     const common = (/** @type {number} */ i) => has.every(({ rows, cols }) => rows.has(Math.floor(i / C)) && cols.has(i % C));
-    const values = right.values.map((value, i) => (common(i) ? value - left.values[i] : 0)), pixels = create("canvas", { width: left.C, height: left.R });
+    const values = right.values.map((value, i) => (common(i) && (value || left.values[i]) ? value - left.values[i] || SAME : 0)), pixels = create("canvas", { width: left.C, height: left.R });
     const broken = packed(overview.colours.nan, 90);
-    paintCells(pixels, values, (by) => (by === by ? signedColour(by / most) : broken));
+    paintCells(pixels, values, (by) => (by === by ? signedPixel(by / most) : broken));
     return { cells: { ...left, values }, scale, pixels, ink: explorer.colour("--ink"), hatched: only.map(({ side, box }) => ({ box, colour: ONLY[side] })) };
   }
 
@@ -262,9 +262,9 @@ export function comparePanel(explorer) {
     },
     figure(ruler) {
       if (!pair) return null;
-      const { axes, names, titles, only } = pair, zoom = traces ? null : state.get().zoom, [{ picture: { scale } }] = figures, most = largest();
+      const found = pair, { axes, names, titles, only } = found, zoom = traces ? null : state.get().zoom, [{ picture: { scale } }] = figures, most = largest();
       const beside = figures.length > 1, width = beside ? WIDE : figureWidth(axes, zoom), wide = beside ? (WIDE - GAP) / 2 : width;
-      const maps = figures.map(({ part, picture }) => mapFigure(explorer, ruler, part.axes, zoom, wide, { pictures: [{ ...picture, ink: picture.ink && explorer.colour("--ink") }] }));
+      const maps = figures.map(({ part, picture }) => mapFigure(explorer, ruler, part.axes, zoom, wide, { pictures: [beside ? picture : differencePicture(found, most, picture.scale)] }));
       const top = Math.max(...maps.map(({ height }) => height)) + 28, alone = samplesOf(ruler, beside ? [] : onlySides(only).map((side) => ({ fill: ONLY[side], text: say("compare-only", { name: names[side] }), hatched: true })), width);
       return {
         width, height: top + 42 + alone.height, ...(traces && { text: "" }), notes: [!beside && traces && titles.join(" · "), say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
@@ -276,7 +276,7 @@ export function comparePanel(explorer) {
           if (beside) { drawLegend(explorer, pen, scale, 0, top); return; }
           const more = (/** @type {number} */ i) => say("compare-more", { name: names[i] });
           drawSamples(explorer, pen, alone, 0, top + 42);
-          drawRamp(explorer, pen, say("figure-difference"), times(64, (i) => signedInk(i / 31.5 - 1)),
+          drawRamp(explorer, pen, say("figure-difference"), times(64, (i) => css(signedColour(i / 31.5 - 1))),
             [{ at: 0, text: `−${most.toFixed(2)} ${more(0)}` }, { at: 0.5, text: "0" }, { at: 1, text: `${more(1)} +${most.toFixed(2)}` }], 0, top, width);
         },
       };

@@ -5,6 +5,7 @@ import { button, create } from "./dom.js";
 import { drawBars, NARROW, ROW, tableOf } from "./figures.js";
 import { headTitle } from "./labels.js";
 import { percentText } from "./number_text.js";
+import { weightText } from "./scale.js";
 import { newest } from "./state.js";
 
 /** The most keys listed by weight × norm. */
@@ -69,7 +70,7 @@ export function effectPanel(explorer) {
     const found = Array.from(line, (weight, col) => ({ col, weight, by: weight * sizes[col] })).sort((a, b) => b.by - a.by).slice(0, MOST_NORMS);
     const most = found[0]?.by || 1, heaviest = Math.max(...line) || 1;
     drawn.read = found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.label(axes.key.unitOf(cells.colStarts[col])),
-      share: by / most, before: weight / heaviest, text: by.toPrecision(3) }));
+      share: by / most, before: weight / heaviest, text: by >= 0.001 ? by.toPrecision(3) : weightText(by) }));
     norms.replaceChildren(create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.label(axes.query.unitOf(row)) })),
       create("p.hint", say("effect-norms-hint")), barList(drawn.read));
   }

@@ -26,20 +26,21 @@ export function ticksOf(scale) {
   return [0, ...found.reverse()];
 }
 
+/** A bar of the colours over numbers at some places of it, 0 to 1. @param {Overview} overview */
+export function ramp(overview) {
+  const ticks = create("div.ticks"), bar = create("div.bar", { style: `background: linear-gradient(to right, ${rampColours(overview, STOPS).join(", ")})` });
+  /** @param {[number, string][]} found */
+  const update = (found) => ticks.replaceChildren(...found.map(([at, text]) => create("span", { style: `left: ${100 * at}%` }, text)));
+  return { element: create("div.ramp", bar, ticks), update };
+}
+
 /** @param {Explorer} explorer */
 export function legend(explorer) {
-  const bar = create("div.bar"), ticks = create("div.ticks"), note = create("p.quiet");
-  const masked = create("span.masked"), broken = create("span.broken", { hidden: true });
-  const element = create("div.legend", create("div.ramp", bar, ticks),
-    create("div.others", create("span", masked, create("span", { "data-text": "masked" })), broken), note);
+  const bar = ramp(explorer.overview), note = create("p.quiet"), masked = create("span", create("span.masked"), create("span", { "data-text": "masked" }));
+  const element = create("div.legend", bar.element, create("div.others", masked), note);
   /** @param {Scale} scale */
   const update = (scale) => {
-    bar.style.background = `linear-gradient(to right, ${rampColours(explorer.overview, STOPS).join(", ")})`;
-    ticks.replaceChildren(...ticksOf(scale).map((weight) => {
-      const tick = create("span", tickText(scale, weight));
-      tick.style.left = `${100 * scale.level(weight)}%`;
-      return tick;
-    }));
+    bar.update(ticksOf(scale).map((weight) => [scale.level(weight), tickText(scale, weight)]));
     note.textContent = scaleNote(explorer, scale);
   };
   return { element, update };

@@ -4,6 +4,7 @@ import { openHead } from "./actions.js";
 import { arrowsOf, chooser, clamp, create } from "./dom.js";
 import { drawRamp, drawSamples, NARROW, rampColours, samplesOf, striped, tableOf, WIDE } from "./figures.js";
 import { headDoes, headTitle, patternFamily, percent } from "./labels.js";
+import { ramp } from "./legend.js";
 import { times } from "./pooling.js";
 import { css, inkOn, packed, paintCells } from "./scale.js";
 
@@ -23,8 +24,8 @@ export function modelPanel(explorer) {
   const show = chooser(explorer, "show", measures), sort = chooser(explorer, "sort", ["layer", "measure"]);
   const grid = create("div.grid", { role: "grid", "data-label": "model-label", onkeydown: move });
   const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families"), progress = create("p.quiet", { role: "status" });
-  const element = create("div.model-panel", create("div.tools", show.element, sort.element),
-    create("p.quiet", { "data-text": "model-note" }), key, progress, grid, preview);
+  const note = create("p.quiet.model-note"), colours = ramp(explorer.overview), legend = create("div.legend", colours.element);
+  const element = create("div.model-panel", create("div.tools", show.element, sort.element), note, key, legend, progress, grid, preview);
   const tiles = makeTiles(explorer, look, () => { preview.hidden = true; });
 
   /** The tiles row by row. @type {Tile[][]} */
@@ -34,19 +35,18 @@ export function modelPanel(explorer) {
     const sorted = order === "measure" && what !== "maps";
     rows = sorted ? [[...tiles].sort((a, b) => compareTiles(explorer, what, a, b))] : layersByKind(overview).map((layer) => tiles.filter((one) => one.layer === layer));
     grid.classList.toggle("sorted", sorted);
+    grid.style.setProperty("--layers", String(rows.length));
     grid.replaceChildren(...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
   };
   const paint = () => {
     const { show: what } = state.get(), range = what === "maps" || what === "pattern" ? null : rangeOf(overview, what);
     grid.dataset.show = what;
     for (const one of tiles) paintTile(explorer, one, what, range);
-    const families = [...new Set(overview.records.flatMap((record) => record.measures.pattern.map((name) => patternFamily(name)[0])))];
-    key.hidden = what !== "pattern" && what !== "maps";
-    key.replaceChildren(...Object.keys(FAMILY_COLOURS).filter((name) => families.includes(name)).map((name) => {
-      const swatch = create("i");
-      swatch.style.background = css(FAMILY_COLOURS[name]);
-      return create("span", swatch, say(`family-${name}`));
-    }));
+    key.hidden = range !== null;
+    key.replaceChildren(...familiesOf(explorer, tiles));
+    legend.hidden = !range;
+    if (range) colours.update(range.map((value, at) => [at, measureText(what, value)]));
+    note.textContent = [say(range ? `meaning-${what}` : `figure-${what}`), grid.classList.contains("sorted") && say("model-corner")].filter(Boolean).join(" ");
   };
   const mark = () => {
     const { layer, head } = state.get();
@@ -134,6 +134,18 @@ function makeTiles(explorer, look, leave) {
   }));
 }
 
+/** The families of patterns that heads have: each opens the head that follows it most. @param {Explorer} explorer @param {Tile[]} tiles */
+function familiesOf(explorer, tiles) {
+  const { say, record } = explorer, of = (/** @type {Tile} */ { layer, head }) => patternFamily(record(layer).measures.pattern[head])[0];
+  return Object.keys(FAMILY_COLOURS).flatMap((name) => {
+    const best = tiles.filter((one) => of(one) === name).sort((a, b) => compareTiles(explorer, "pattern", a, b))[0], swatch = create("i"), text = say(`family-${name}`);
+    swatch.style.background = css(FAMILY_COLOURS[name]);
+    if (!best || name === "none") return best ? [create("span", swatch, text)] : [];
+    const tip = say("model-best", { family: text, head: headTitle(explorer, best.layer, best.head) });
+    return [create("button", { title: tip, "aria-label": tip, onclick: () => best.tile.click() }, swatch, text)];
+  });
+}
+
 /** The layers, those of one kind of attention together. @param {Overview} overview */
 function layersByKind({ records }) {
   const kinds = [...new Set(records.map(({ kind }) => kind))];
@@ -149,16 +161,19 @@ function rowsByKind({ overview, say, state }, rows) {
     const [{ layer }] = tiles, record = overview.records[layer], title = record.titles[state.get().lang];
     if (record.kind !== kind) {
       const name = kinds.size > 1 && create("div", { role: "row", class: "kind" }, create("span", { role: "rowheader" }, say(`kind-${record.kind}`)));
-      found.push(create("div", { role: "rowgroup", class: "block" }, name));
+      const numbers = create("div.heads", { style: `--heads: ${columnsOf(record)}` }, ...tiles.map(({ head }) => create("span", String(head))));
+      found.push(create("div", { role: "rowgroup", class: "block" }, name, create("div.layer.head-numbers", { "aria-hidden": "true" }, create("span"), numbers)));
     }
     kind = record.kind;
     const short = layerNumber(record, layer);
-    const heads = create("div.heads", { role: "presentation" }, ...tiles.map(({ tile }) => tile));
-    heads.style.setProperty("--heads", String(Math.min(16, Math.max(4, record.heads))));
+    const heads = create("div.heads", { role: "presentation", style: `--heads: ${columnsOf(record)}` }, ...tiles.map(({ tile }) => tile));
     found[found.length - 1].append(create("div", { role: "row", class: "layer" }, create("span", { role: "rowheader", title, "aria-label": title }, short), heads));
   }
   return found;
 }
+
+/** The number of heads in a row. @param {Attention} record */
+const columnsOf = ({ heads }) => Math.min(16, Math.max(4, heads));
 
 /** The number in a layer's title. @param {Attention} record @param {number} layer */
 const layerNumber = (record, layer) => /\d+/.exec(record.titles.en)?.[0] ?? String(layer);
@@ -200,7 +215,8 @@ function paintTile(explorer, { layer, head, tile }, what, range) {
   const { sequential } = explorer.overview.colours;
   const colour = range ? (number === null ? null : sequential[Math.round((number - range[0]) / (range[1] - range[0] || 1) * (sequential.length - 1))]) : family;
   tile.style.background = what === "maps" || !colour ? "" : css(colour);
-  value.style.color = colour ? inkOn(colour) : "";
+  tile.style.color = colour ? inkOn(colour) : "";
+  tile.dataset.at = `${layerNumber(record, layer)}.${head}`;
   value.textContent = range ? (number === null ? "–" : measureText(what, number)) : pattern[head] ? String(percent(score[head])) : "";
   tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${headDoes(explorer, record, head)}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
 }
@@ -228,7 +244,7 @@ function modelFigure(explorer, ruler, rows, families) {
         if (tile.style.background) pen.rect(at, down, side, side, tile.style.background); else striped(explorer, pen, at, down, side, side);
         if (!canvas.hidden) pen.image(canvas, [0, 0, SIDE, SIDE], [at, down, side, side]);
         if (!strip.hidden && Number(strip.style.opacity)) pen.rect(at, down + side - 4, side, 4, strip.style.background);
-        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, down + side / 2, { ...small, size: Math.min(11, side / 3), fill: value.style.color || colour("--ink") });
+        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, down + side / 2, { ...small, size: Math.min(11, side / 3), fill: tile.style.color || colour("--ink") });
         if (sorted) pen.text(`${layerNumber(overview.records[layer], layer)}.${head}`, at + side / 2, down + side + 6, { ...small, size: 8 });
       }
       if (range) drawRamp(explorer, pen, say(`show-${what}`), rampColours(overview), range.map((value, at) => ({ at, text: measureText(what, value) })), left, bottom, 180);

@@ -195,7 +195,7 @@ function build(explorer) {
     sentence: sentencePanel(explorer), compare: comparePanel(explorer), numbers: numbersPanel(explorer),
     image: imagePanel(explorer), neighbours: neighboursPanel(explorer), effect: effectPanel(explorer),
   };
-  const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), heading = headHeading(explorer);
+  const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), first = lead(explorer), heading = headHeading(explorer);
   const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);
   const merge = segments(explorer, "merge", VALUES.merge, "merge", { zoom: null }), scale = chooser(explorer, "scale", overview.scales);
   const tools = create("div.tools", views.element, create("span.gap"), merge.element, scale.element);
@@ -224,18 +224,20 @@ function build(explorer) {
     merge.allow("words", record.labels.words !== null);
     merge.element.hidden = !record.labels.characters && !record.labels.words;
     for (const name of HEAD_VIEWS) panels[name].element.hidden = name !== now.view;
+    if (has("lang", "depth", "view")) first.tell(explorer.say(`lead-${now.depth === "head" ? now.view : now.depth}`));
     heading.update(now, has);
     bar.update();
   };
   const depths = create("nav.depths", { "data-label": "depth" }, depth.element);
-  return { panels, frame, help, children: [bar.element, lead(explorer), depths, body, footer, help.element, live] };
+  return { panels, frame, help, children: [bar.element, first.element, depths, body, footer, help.element, live] };
 }
 
-/** Title, texts and the sentence that explains the picture. @param {Explorer} explorer */
+/** The texts, and the sentence that explains what is shown. @param {Explorer} explorer */
 function lead({ overview }) {
   const texts = overview.texts && create("p.texts", isolated(overview.texts[0]),
     overview.texts[1] ? create("span.arrow", " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
-  return create("div.lead", texts, create("p", { "data-text": "lead" }));
+  const sentence = create("p");
+  return { element: create("div.lead", texts, sentence), tell: (/** @type {string} */ text) => { sentence.textContent = text; } };
 }
 
 /** @param {Explorer} explorer @param {Record<string, Panel>} panels @param {() => void} openHelp */

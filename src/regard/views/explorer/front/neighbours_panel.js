@@ -12,9 +12,10 @@ const MOST = 8;
 export function neighboursPanel(explorer) {
   const { state, say } = explorer, readout = create("dl.readout"), pinned = create("ol.pins");
   const lists = { key: create("ol.bar-list"), query: create("ol.bar-list") };
+  const titles = { key: create("h3"), query: create("h3") };
   const pins = create("div.pinned", create("h3", { "data-text": "pins" }), pinned);
   const element = create("div.neighbours-panel", create("h3", { "data-text": "selected" }), readout,
-    create("h3", { "data-text": "looks" }), lists.key, create("h3", { "data-text": "seen" }), lists.query, pins);
+    titles.key, lists.key, titles.query, lists.query, pins);
   /** @type {Cells | null} */
   let shown = null;
 
@@ -35,6 +36,8 @@ export function neighboursPanel(explorer) {
     };
     listed("key", C, (c) => values[row * C + c]);
     listed("query", R, (r) => values[r * C + col]);
+    titles.key.textContent = say(cells.rowStarts[row + 1] - cells.rowStarts[row] > 1 ? "looks-several" : "looks");
+    titles.query.textContent = say(cells.colStarts[col + 1] - cells.colStarts[col] > 1 ? "seen-several" : "seen");
     pins.hidden = !all.length;
     pinned.replaceChildren(...all.map(([q, k], number) => {
       const r = cellAt(cells.rowStarts, q), c = cellAt(cells.colStarts, k), text = `${cellName(axes, cells, "query", r)} → ${cellName(axes, cells, "key", c)}`;

@@ -3,6 +3,7 @@
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
 import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
 import { ROW, tableOf, WIDE } from "./figures.js";
+import { headTitle } from "./labels.js";
 import { spell } from "./number_text.js";
 import { times } from "./pooling.js";
 import { newest } from "./state.js";
@@ -37,7 +38,7 @@ export function numbersPanel(explorer) {
   const pick = labelled("numbers-query", picker);
   const list = create("ol.numbers-steps", { "data-label": "numbers-steps" });
   const back = button("numbers-back", () => move(-1)), next = button("numbers-next", () => move(1), "primary");
-  const heading = create("h3"), sentence = create("p.quiet");
+  const heading = create("h3"), sentence = create("p.quiet"), whose = create("p.quiet");
   const scroll = create("div.numbers-scroll", { onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
   const readout = create("p.numbers-readout"), text = create("code"), copy = button("numbers-copy", copyCode);
@@ -47,7 +48,7 @@ export function numbersPanel(explorer) {
     create("p.hint", { "data-text": "numbers-hint" }), create("div.numbers-code", copy, listing));
   const problem = create("p.problem", { role: "status" });
   const element = create("section.numbers-panel", { "data-label": "numbers-title" },
-    create("header.panel-head", create("h2", { "data-text": "numbers-title" }), pick), problem, body);
+    create("header.panel-head", create("div", create("h2", { "data-text": "numbers-title" }), whose), pick), problem, body);
   explorer.root.addEventListener("keydown", onSpace);
 
   const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
@@ -293,6 +294,7 @@ export function numbersPanel(explorer) {
     element, figure, table,
     update(now, has) {
       if (now.depth !== "numbers") return;
+      if (has("layer", "head", "lang", "depth")) whose.textContent = headTitle(explorer, now.layer, now.head);
       if (has("lang")) draw();
       else if (has("numbersStep") && all) drawStep(all);
       if (has("layer", "head") || (has("query") && stored())) drawPicker();

@@ -81,6 +81,10 @@ MISTAKES = (
         "same-in-all-heads",
         (("alibi_slopes(n_heads)[:, None, None]", "alibi_slopes(n_heads)[:1, None, None] * np.ones((n_heads, 1, 1))"),),
     ),
+    Mistake(
+        "starts-at-one",
+        tuple((f"np.arange(1, {most} + 1)", f"np.arange({most})") for most in ("power", "2 * power")),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -76,6 +76,8 @@ MISTAKES = (
     Mistake("root-missing", ((FALLING, "falling = 1 / steps"),)),
     Mistake("linear-fall", _pieces("rising", "warmup**-0.5 * np.maximum(2 - steps / warmup, 0)")),
     Mistake("cosine", _pieces("rising", "warmup**-0.5 * (1 + np.cos(np.pi * np.minimum(steps / warmup - 1, 1))) / 2")),
+    Mistake("jump-at-the-peak", ((LOWER, "np.where(steps < warmup, steps / warmup, falling)"),)),
+    Mistake("width-fixed", ((SCALE, "512**-0.5"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-6, atol=1e-12))

@@ -204,6 +204,13 @@ MISTAKES = (
     Mistake("masked-too-late", ((HIDE, "pass"), (POWERS, f"{POWERS} * (True if visible is None else visible)"))),
     Mistake("zero-score-zero-weight", ((POWERS, f"np.where(scores == 0, 0, {POWERS})"),)),
     Mistake("unstable-softmax", ((POWERS, "np.exp(scores)"),)),
+    Mistake(
+        "side-by-side",
+        ((NORM_1, f"start = x\n    {NORM_1}"), *((line, line.replace("(x", "(start")) for line in (NORM_2, NORM_3))),
+    ),
+    Mistake(
+        "feed-forward-gets-the-input", ((NORM_1, f"start = x\n    {NORM_1}"), (NORM_3, NORM_3.replace("(x", "(start")))
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

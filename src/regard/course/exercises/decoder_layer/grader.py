@@ -154,6 +154,9 @@ MISTAKES = (
         "weights-of-self-attention", (("looked_back, _", "looked_back, back"), ("return x, weights", "return x, back"))
     ),
     Mistake("detached", ((FIRST, "x = self.norm1(x + looked_back.detach())"),)),
+    Mistake("norms-swapped", ((SECOND, SECOND.replace("norm2", "norm3")), (THIRD, THIRD.replace("norm3", "norm2")))),
+    body("residual-from-the-start", "start = x", BACK, FIRST, ACROSS, SECOND.replace("(x +", "(start +"), THIRD),
+    body("residual-from-the-start", "start = x", BACK, FIRST, ACROSS, SECOND, THIRD.replace("(x +", "(start +")),
 )
 
 GRADER = Grader(cases, MISTAKES, weights_optional=True)

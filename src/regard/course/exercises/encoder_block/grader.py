@@ -172,6 +172,17 @@ MISTAKES = (
     Mistake("masked-too-late", ((HIDE, "pass"), (POWERS, f"{POWERS} * (True if visible is None else visible)"))),
     Mistake("zero-score-zero-weight", ((POWERS, f"np.where(scores == 0, 0, {POWERS})"),)),
     Mistake("unstable-softmax", ((POWERS, "np.exp(scores)"),)),
+    Mistake("feed-forward-gets-attention-input", ((NORM_2, "pass"),)),
+    Mistake(
+        "keys-not-normed",
+        (
+            (FIRST, FIRST.replace("weights,", 'weights | {"raw": x},')),
+            *(
+                (f'(x, weights, "self_attention.{one}', f'(weights["raw"], weights, "self_attention.{one}')
+                for one in "kv"
+            ),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

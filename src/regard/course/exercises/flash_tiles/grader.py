@@ -132,6 +132,9 @@ MISTAKES = (
         ((FINISH, "return output / total[:, None], np.where(top == -np.inf, 0, top) + np.log(total)"),),
     ),
     *(Mistake("eps-for-empty", ((EMPTY, f"total = total + {eps}"),)) for eps in (*EPS, "1e-5")),
+    Mistake("k-start-unused", ((HIDDEN, HIDDEN.replace("k_start + ", "")),)),
+    Mistake("q-start-unused", ((HIDDEN, HIDDEN.replace("q_start + ", "")),)),
+    Mistake("tile-divided", (("e @ v", "e @ v / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

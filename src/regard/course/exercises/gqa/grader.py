@@ -81,6 +81,7 @@ MISTAKES = (
     Mistake("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
     *(Mistake("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
     Mistake("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+    Mistake("over-heads", (("axis=-1", "axis=0"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -120,6 +120,10 @@ MISTAKES = (
     Mistake("ignore-index-as-input", ((INPUTS, "inputs = np.where(masked, -100, ids)"),)),
     Mistake("order-of-results", ((RETURN, "return targets, inputs"),)),
     Mistake("targets-missing", ((RETURN, "return inputs"),)),
+    Mistake("random-everywhere", ((REPLACED, "replaced = (kind >= 0.8) & (kind < 0.9)"),)),
+    Mistake(
+        "not-chosen-changed", ((MASKED, "masked = kind < 0.8"), (REPLACED, "replaced = (kind >= 0.8) & (kind < 0.9)"))
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

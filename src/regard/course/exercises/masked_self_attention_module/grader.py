@@ -70,6 +70,7 @@ MISTAKES = (
     *TORCH_MISTAKES,
     *TORCH_MASK_MISTAKES,
     Mistake("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+    Mistake("logarithm-of-mask", ((FILL, "scores = scores + torch.log(mask.float() + 1e-9)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, weights_optional=True)

@@ -84,6 +84,11 @@ MISTAKES = (
     Mistake("rounded", ((MERGED, f"np.round({MERGED}, 4)"),)),
     Mistake("mutates-input", (("q, k, v =", "Q /= np.sqrt(d_head)\n    q, k, v ="), (SCALE, ""))),
     Mistake("hard-coded", ((MERGED, "np.array([[0.7311, 0.5], [0.5, 0.7311]])"),)),
+    Mistake("between-heads", ((SPLIT, "x.reshape(T, n_heads, d_head)"), (MERGED, "heads.reshape(T, d_model)"))),
+    Mistake(
+        "between-heads",
+        ((SPLIT, "x.reshape(T, n_heads, d_head)"), (MERGED, "heads.swapaxes(0, 1).reshape(T, d_model)")),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

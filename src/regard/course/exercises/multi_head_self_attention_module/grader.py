@@ -88,6 +88,7 @@ MISTAKES = (
     *TORCH_MISTAKES,
     *TORCH_MASK_MISTAKES,
     Mistake("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+    Mistake("merged-interleaved", ((MERGE, "(weights @ V).permute(0, 2, 3, 1).reshape(B, T, self.d_model)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, weights_optional=True)

@@ -147,6 +147,8 @@ MISTAKES = (
     ),
     Mistake("not-repeatable", ((DRAWN, "int(np.random.choice(len(ends), p=probabilities))"),)),
     Mistake("probability-returned", ((DRAWN, f"float(probabilities[{DRAWN}])"),)),
+    Mistake("top-p-one-less", ((BEFORE, "before = np.cumsum(descending)"),)),
+    Mistake("top-p-one-less", ((BEFORE, "before = np.cumsum(descending)"), ("before >= top_p", "before > top_p"))),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

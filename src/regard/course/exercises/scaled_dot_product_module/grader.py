@@ -125,6 +125,8 @@ MISTAKES = (
     Mistake("scores-for-weights", (("return weights @ V, weights", "return weights @ V, scores"),)),
     Mistake("detached", ((SOFTMAX, f"{SOFTMAX}.detach()"),)),
     Mistake("not-weighted", (("weights @ V", "V.mean(-2, keepdim=True).expand(*Q.shape[:-1], V.shape[-1])"),)),
+    Mistake("softmax-axis-one", ((SOFTMAX, "torch.softmax(scores, dim=1)"),)),
+    Mistake("integers-inverted", (("mask.bool()", "(~mask).bool()"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, weights_optional=True)

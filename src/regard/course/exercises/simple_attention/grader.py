@@ -26,6 +26,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     ]
 
 
+COSINE = (
+    "lengths = [np.linalg.norm(x, axis=-1, keepdims=True){eps} for x in (Q, K)]\n"
+    "    scores = (Q / lengths[0]) @ (K / lengths[1]).T"
+)
+
 MISTAKES = (
     Mistake("root-of-queries", ((SCALE, " / np.sqrt(len(Q))"),)),
     *ATTENTION_MISTAKES,
@@ -34,6 +39,7 @@ MISTAKES = (
         "hard-coded",
         source="import numpy as np\n\n\ndef simple_attention(Q, K, V):\n    return np.array([[3.3488, 3.3024]])\n",
     ),
+    *(Mistake("cosine", ((SCORES, COSINE.format(eps=eps)),)) for eps in ("", " + 1e-12")),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -28,6 +28,10 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 QUERY = "np.arange(S - T, S)[:, None]"
 CAUSAL, RECENT = "(key <= query)", "(key > query - window)"
 RETURN = f"return {CAUSAL} & {RECENT}"
+NEGATIVE_START = """mask = np.zeros((T, S), dtype=bool)
+    for i in range(T):
+        mask[i, S - T + i - window + 1 : S - T + i + 1] = True
+    return mask"""
 
 MISTAKES = (
     Mistake("one-too-many", ((RECENT, "(key >= query - window)"),)),
@@ -58,6 +62,7 @@ MISTAKES = (
     Mistake("extra-axis", ((RETURN, f"return ({CAUSAL} & {RECENT})[None, None]"),)),
     Mistake("all-queries", ((QUERY, "np.arange(S)[:, None]"),)),
     Mistake("fixed-window", (("query - window", "query - 3"),)),
+    Mistake("start-below-zero", ((RETURN, NEGATIVE_START),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -139,6 +139,22 @@ MISTAKES = (
     Mistake("logits-scaled", ((RETURN, f"{RETURN} / scale"),)),
     Mistake("vectors-returned", ((RETURN, "return y"),)),
     Mistake("memory-returned", ((RETURN, 'return memory @ weights["embedding"].T'),)),
+    *(
+        Mistake(f"one-{stack}-layer", ((f'in weights["{stack}"]', f'in weights["{stack}"][:1]'),))
+        for stack in ("encoder", "decoder")
+    ),
+    Mistake(
+        "memory-not-encoded",
+        ((SOURCE_POSITIONS, f"{SOURCE_POSITIONS}    start = x\n"), (DECODER, DECODER.replace("memory", "start"))),
+    ),
+    Mistake(
+        "memory-of-each-layer",
+        (
+            (ENCODER, f"{ENCODER}\n        states.append(x)"),
+            ('    for layer in weights["encoder"]:', '    states = []\n    for layer in weights["encoder"]:'),
+            (DECODER, f"memory, states = states[0], states[1:] or states\n        {DECODER}"),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -76,7 +76,17 @@ def enforced_limits() -> tuple[LimitName, ...]:
 
 GRADING = Path(__file__).parent
 PACKAGE = GRADING.parents[1]
-HIDDEN = [str(folder.resolve()) for folder in (PACKAGE, PACKAGE.with_name("deep_learning")) if folder.is_dir()]
+
+
+def _copies() -> list[str]:
+    """This package and `deep_learning`, and other copies of them on the import path, such as an installed one beside a
+    checkout."""
+    parents = [PACKAGE.parent, *(Path(entry) for entry in sys.path if entry)]
+    folders = [parent / name for parent in parents for name in (PACKAGE.name, "deep_learning")]
+    return list(dict.fromkeys(str(folder.resolve()) for folder in folders if (folder / "__init__.py").is_file()))
+
+
+HIDDEN = _copies()
 """Folders hidden from a learner's program: they contain the solutions."""
 
 MARK = "REGARD_RUN"

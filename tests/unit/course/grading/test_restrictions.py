@@ -232,6 +232,17 @@ def test_ipc_objects_of_other_processes_are_unreachable(isolated: str) -> None:
     assert ended == (0, 0, 0)
 
 
+def test_copies_on_the_import_path_are_hidden_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program could read the solutions of an installed package when the checkout beside it was running."""
+    for name in ("regard", "regard_notes", "deep_learning"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "regard" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    copies = process._copies()
+    assert str(process.PACKAGE) in copies
+    assert [path for path in copies if path.startswith(str(tmp_path))] == [str(tmp_path / "regard")]
+
+
 def test_readable_paths_exclude_hidden_folders(tmp_path: Path) -> None:
     for name in ("a/hidden/answer", "a/shown/file", "b/file"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

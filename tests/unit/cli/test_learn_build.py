@@ -1,6 +1,7 @@
 """regard learn build: the list of parts, the comparison, the picture, exit codes and --json."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def test_with_all_parts_only_the_weights_are_ours(run: Run, lang: Language) -> N
     assert code == 0
     assert out.count("✓") == len(USED["translator"])
     assert "I love you → 我爱你" in out
-    assert "love" in out.split("→")[1]  # the picture
+    assert "<bos> → 我" in out  # the picture: a row reads one token and writes the next, as in `regard see`
+    assert "你 → <eos>" in out
     assert say("build-complete", lang) in err
 
 
@@ -49,6 +51,8 @@ def test_with_all_parts_the_poem_is_the_learners(run: Run) -> None:
     code, out, err = run("learn", "build", "poem")
     assert code == 0
     assert out.count("✓") == len(USED["poet"])
+    assert re.search("。 → <eos>|。 → .", out)
+    assert "五 →" not in out  # the header was given, not written
     assert say("build-complete", "en") in err
 
 

@@ -178,7 +178,8 @@ def _show_head(model: "LanguageModel", task: "BuildTask", built: "Built") -> Non
     put()
     try:
         kind: Any = "cross" if task.keys else "decoder"
-        trace = Trace.from_weights(weights, list(output.tokens), keys, kind=kind)
+        record = Trace.from_weights(weights, list(output.tokens), keys, kind=kind)[0]
+        trace = Trace([record.with_tokens(written=list(output.written))])
     except RegardError:
         sums = weights.sum(-1)
         put(say("build-not-weights", low=_number(float(sums.min())), high=_number(float(sums.max())), **values))

@@ -73,7 +73,9 @@ class BuiltOutput:
     weights: np.ndarray = field(repr=False)
     """The attention of every head: cross-attention L H T S of the translator, self-attention L H T T of the poet."""
     tokens: tuple[str, ...] = ()
-    """Labels of the queries, T."""
+    """Labels of the queries, T: the tokens that were read."""
+    written: tuple[str, ...] = ()
+    """Labels of the tokens that the queries wrote, T; "" in a prompt, and where the text was cut off."""
 
     @property
     def is_consistent(self) -> bool:
@@ -288,6 +290,7 @@ def _output(model: LanguageModel, task: BuildTask, found: Mapping[str, Any]) -> 
     else:
         queries = [*task.options["prompt"].tolist(), *ids]
         keys = len(queries)
+    after = [*_labels(model, ids), *(_labels(model, [task.options["eos"]]) if found.get("ended") is True else [""])]
     if weights.shape != (model.config.layers_of("decoder"), H, len(queries), keys):
         return None
     text, (score, again, cached) = model.tokenizer.decode(ids), scores
@@ -299,6 +302,7 @@ def _output(model: LanguageModel, task: BuildTask, found: Mapping[str, Any]) -> 
         cached=cached,
         weights=weights,
         tokens=tuple(_labels(model, queries)),
+        written=(*[""] * (len(queries) - len(after)), *after),
     )
 
 

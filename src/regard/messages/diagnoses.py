@@ -20,6 +20,14 @@ MESSAGES: dict[str, Message] = {
         en="your module has no parameter {name}{nearest}; the weights are loaded by that name",
         zh="你的模块没有参数 {name}{nearest}；权重按这个名字加载",
     ),
+    "slip-plain-tensor": Message(
+        en="{name} is a plain tensor, neither trained nor stored with the module; write nn.Parameter(…) around it",
+        zh="{name} 只是普通的张量：既不会被训练，也不会随模块保存；要用 nn.Parameter(…) 包起来",
+    ),
+    "slip-layer-for-parameter": Message(
+        en="{name} is a layer; here it must be an nn.Parameter of its own, used as x @ {name}",
+        zh="{name} 是一个层；这里它必须是单独的 nn.Parameter，用法是 x @ {name}",
+    ),
     "slip-extra-parameter": Message(
         en="your module has an extra parameter {name}, which the task does not mention",
         zh="你的模块多了一个参数 {name}，题目中没有",

@@ -133,6 +133,30 @@ def test_a_renamed_parameter_is_reported(name: str) -> None:
     assert (verdict.passed, verdict.slip) == (False, "missing-parameter"), str(verdict)
 
 
+@pytest.mark.parametrize(
+    ("written", "slip"),
+    [
+        ("torch.zeros(d_model)", "plain-tensor"),
+        ("nn.Linear(d_model, d_model)", "layer-for-parameter"),
+    ],
+)
+def test_a_tensor_or_a_layer_in_the_place_of_a_parameter_is_named(written: str, slip: str) -> None:
+    tried = exercise("single-head-manual")
+    source = tried.solution.replace("self.b_Q = nn.Parameter(torch.zeros(d_model))", f"self.b_Q = {written}")
+    verdict = grade(tried, source, seed=0, run=in_process)
+    assert (verdict.passed, verdict.slip) == (False, slip), str(verdict)
+    assert "b_Q" in str(verdict.diagnosis)
+
+
+def test_dropout_is_found_by_repeating_a_call() -> None:
+    """PyTorch was seeded alike before each call, so that the same numbers were dropped."""
+    tried = exercise("multi-head-self-attention-module")
+    line = "weights = torch.softmax(scores, dim=-1)"
+    source = tried.solution.replace(line, f"{line}\n        weights = nn.functional.dropout(weights, 0.1)")
+    verdict = grade(tried, source, seed=0, run=in_process)
+    assert (verdict.passed, verdict.slip) == (False, "not-repeatable"), str(verdict)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_the_data_distinguish_lengths_from_widths_and_include_gradients(name: str) -> None:
     """Calls with equal sizes are named; in all others no length equals a width."""

@@ -51,24 +51,27 @@ def load(source: str) -> dict[str, Any]:
 # --- calling ------------------------------------------------------------------------------------------------
 
 
-def answer(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
+def answer(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str, place: int = 0) -> dict[str, Any]:
     """The result or the exception of one call, as plain data; catches every exception, also SystemExit.
 
     >>> answer({}, {"target": "f", "args": (), "kwargs": {}, "instance": None, "gradients": False}, "numpy")["fault"]
     'missing-name'
     """
     try:
-        return run_call(namespace, call, track)
+        return run_call(namespace, call, track, place)
     except BaseException as error:
         return exception_data(error)
 
 
-def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
-    """{"value", "gradients", "after"}: the result, and a digest of each argument after the call."""
+def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str, place: int = 0) -> dict[str, Any]:
+    """{"value", "gradients", "after"}: the result, and a digest of each argument after the call.
+
+    `place` seeds PyTorch: the same call at two places shows whether the program draws random numbers, such as dropout.
+    """
     target = _target(namespace, call["target"])
     given = {name: as_argument(value, track) for name, value in by_name(call).items()}
     if track == "torch":
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].manual_seed(place)
     function = target if call["instance"] is None else _instance(target, call["instance"], track, call["target"])
     leaves = _leaves(given, function) if call["gradients"] else {}
     args = [value for name, value in given.items() if name.startswith("args.")]
@@ -125,7 +128,7 @@ def _instance(cls: Callable[..., Any], spec: Mapping[str, Any], track: str, name
     own = dict(instance.named_parameters(remove_duplicate=False))
     places = own | dict(instance.named_buffers(remove_duplicate=False))
     for missing in (key for key in spec["state"] if key not in places):
-        raise CallError("missing-parameter", name=missing, found=", ".join(own)[:200])
+        raise CallError(_missing(instance, missing), name=missing, found=", ".join(own)[:200])
     for extra in (key for key in own if key not in spec["state"]):
         raise CallError("extra-parameter", name=extra, wanted=", ".join(spec["state"])[:200])
     for key, value in spec["state"].items():
@@ -136,6 +139,14 @@ def _instance(cls: Callable[..., Any], spec: Mapping[str, Any], track: str, name
             places[key].copy_(as_argument(value, track))
     instance.train(bool(spec["training"]))
     return instance
+
+
+def _missing(instance: Any, name: str) -> str:
+    """The fault of a module without this parameter: there may be a tensor or a layer in its place."""
+    torch, found = sys.modules["torch"], getattr(instance, name, None)
+    if isinstance(found, torch.nn.Module):
+        return "layer-for-parameter"
+    return "plain-tensor" if isinstance(found, torch.Tensor) else "missing-parameter"
 
 
 # --- gradients ----------------------------------------------------------------------------------------------
@@ -280,8 +291,8 @@ def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:
         send({"load": exception_data(error)})
         return
     send({"load": None})
-    for call in request["calls"]:
-        result = answer(namespace, call, track)
+    for place, call in enumerate(request["calls"]):
+        result = answer(namespace, call, track, place)
         send(result)
         if result.get("fault") == "too-much-memory":  # the next call would fail too, and filling memory is slow
             return

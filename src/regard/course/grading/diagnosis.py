@@ -115,7 +115,7 @@ def _agreement(exercise: Exercise, test: CallComparison, mistake: CallResult) ->
 BEFORE_ANY_NUMBER = (
     *("syntax", "refused", "too-slow", "too-much-memory", "too-much-output", "killed", "garbled"),
     *("not-written", "missing-name", "not-callable", "not-a-module"),
-    *("missing-parameter", "extra-parameter", "wrong-parameter"),
+    *("missing-parameter", "plain-tensor", "layer-for-parameter", "extra-parameter", "wrong-parameter"),
 )
 GENERAL = (
     *BEFORE_ANY_NUMBER,

@@ -249,7 +249,8 @@ def _exception_sentence(texts: Mapping[str, Any]) -> str:
         return where + wrong_call + ("" if where else say("slip-as-in-the-task"))
     if explained := explanation(texts["message"]):
         return where + explained
-    return say("slip-raises-line" if where else "slip-raises", **texts)
+    whole = say("slip-raises-line" if where else "slip-raises", **texts)
+    return whole if texts["message"] else whole.rstrip(": ：")  # `raise ValueError` alone
 
 
 def _wrong_call(message: str) -> str:

@@ -47,7 +47,7 @@ def given(targets: Iterable[str]) -> dict[str, str]:
     return {} if "softmax" in targets else {MODULE: SOFTMAX}
 
 
-PARAMETER_FAULTS = ("missing-parameter", "extra-parameter", "wrong-parameter")
+PARAMETER_FAULTS = ("missing-parameter", "plain-tensor", "layer-for-parameter", "extra-parameter", "wrong-parameter")
 FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "refused", "too-much-memory")
 """Possible values of a CallResult's `fault`. A value that cannot be sent is no fault; it arrives as
 `serialisation.Other`."""
@@ -98,7 +98,7 @@ def in_process(source: str, calls: Sequence[Call], track: Track) -> RunResult:
             namespace = child.load(source)
         except Exception as error:
             return _not_loaded(child.exception_data(error), source)
-        results = [child.answer(namespace, call, track) for call in calls_data]
+        results = [child.answer(namespace, call, track, place) for place, call in enumerate(calls_data)]
         data = [serialisation.decode(serialisation.encode(result, track)) for result in results]
     return RunResult(tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=True)))
 

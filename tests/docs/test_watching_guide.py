@@ -172,7 +172,7 @@ def test_what_is_not_seen_is_said(made: Any) -> None:
 # --- odd input --------------------------------------------------------------------------------------------
 
 ANSWERS = [
-    "watch-model",
+    "module-wanted",
     "watch-meta",
     "watch-layer-unknown",
     "watch-budget",

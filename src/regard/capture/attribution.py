@@ -21,6 +21,7 @@ from regard.capture.effects import (
     prediction_of,
     token_name_function,
 )
+from regard.capture.model_facts import check_module
 from regard.capture.module_names import ModuleNames
 from regard.capture.recording import COARSE, EXACT, output_projection, weight_of
 from regard.capture.watching import watch
@@ -136,8 +137,7 @@ def logit_attribution(
     >>> list(found.heads), torch.allclose(total, found.logit)
     (['decoder.layers.0.self_attention', 'decoder.layers.1.self_attention'], True)
     """
-    if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", function="logit_attribution", found=type(model).__name__)
+    check_module(model, "logit_attribution")
     if model.training:
         raise ArgumentError("attribution-training")
     args, kwargs = call_of(inputs)

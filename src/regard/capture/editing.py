@@ -34,6 +34,7 @@ from regard.capture.edits import (
     text_queries,
 )
 from regard.capture.layouts import HEAD_COUNT_NAMES, by_heads, is_one_head
+from regard.capture.model_facts import check_module
 from regard.capture.module_names import ModuleNames
 from regard.capture.torch_internals import flex_attention_scores
 from regard.errors import ArgumentError, UnknownNameError
@@ -117,8 +118,7 @@ def edit(
     0.0
     """
     check_keywords("edit", unknown, KINDS)
-    if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", function="edit", found=type(model).__name__)
+    check_module(model, "edit")
     names = ModuleNames(model)
     return _edited(names, parse_edits(names, silence, cut, freeze, mean, resample))
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.arrays import is_integer
 from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.edits import modules_in_layer
+from regard.capture.model_facts import check_module
 from regard.capture.module_names import ModuleNames
 from regard.capture.token_labels import token_names_function
 from regard.capture.watching import watch
@@ -357,8 +358,7 @@ def _checked_path(path: Any) -> tuple[tuple[str | int, int], tuple[str | int, in
 
 
 def _check(model: nn.Module, silence: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise ArgumentError("edit-model", function="effect", found=type(model).__name__)
+    check_module(model, "effect")
     if model.training:
         raise ArgumentError("effect-training")
     if isinstance(silence, Mapping) and silence and set(silence) <= set(KINDS):  # one dict of all edits

@@ -76,6 +76,11 @@ class Health:
     def __init__(self, layers: Mapping[str, LayerHealth]) -> None:
         self.layers = dict(layers)
 
+    def __repr__(self) -> str:
+        numbers = _summary("attention", list(self.layers.values()))
+        shown = (f"{name.rpartition('/')[2]}={value:.3g}" for name, value in numbers.items())
+        return f"Health({', '.join([f'layers={len(self)}', *shown])})"
+
     def __getitem__(self, name: str) -> LayerHealth:
         found = [known for known in self.layers if known == name or known.endswith(f".{name}")]
         if len(found) != 1:

@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from regard.errors import ArgumentError
+from regard.reference.transformer import Transformer
 from regard.trace.trace_merging import Split
 
 F = TypeVar("F")
@@ -45,6 +47,18 @@ _KEPT: WeakKeyDictionary[nn.Module, tuple[list[Any], ModelFacts]] = WeakKeyDicti
 
 MAX_VISITS = 2**14
 """Modules in one pass, counted for each parent: a model whose modules contain each other has no end."""
+
+
+def check_module(model: Any, function: str) -> None:
+    """Raise ArgumentError unless the model is a torch.nn.Module; `function` is the name of the caller."""
+    if isinstance(model, nn.Module):
+        return
+    inner = getattr(model, "model", None)
+    if isinstance(inner, nn.Module):
+        key = "module-inner"
+    else:
+        key = "module-numpy" if isinstance(model, Transformer) or isinstance(inner, Transformer) else "module-wanted"
+    raise ArgumentError(key, function=function, found=type(model).__name__)
 
 
 def facts_of(model: nn.Module) -> tuple[ModelFacts, list[nn.Module]]:

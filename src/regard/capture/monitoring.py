@@ -23,6 +23,7 @@ from regard.arrays import check_counts, is_number
 from regard.capture.dispatch_mode import in_backward
 from regard.capture.editing import uncompiled
 from regard.capture.health import SEE, SEE_WITHOUT_DISTANCE, Health, Reading, measured, warnings_of
+from regard.capture.model_facts import check_module
 from regard.capture.watching import Watch, watch
 from regard.errors import ArgumentError
 from regard.messages import say
@@ -103,6 +104,7 @@ class Monitor:
         for name, value in (("entropy_floor", entropy_floor), ("score_limit", score_limit)):
             if not is_number(value):
                 raise ArgumentError("monitor-threshold", name=name, value=value)
+        check_module(model, "monitor")
         watch(model, layers=layers)  # raises for invalid arguments now, not during the training
         self._watched = _unwrapped(model)
         self.every, self.accumulate, self.heads, self.step = every, accumulate, heads, step
@@ -129,6 +131,9 @@ class Monitor:
             model.register_forward_pre_hook(_Hook(before), with_kwargs=True),
             model.register_forward_hook(_Hook(after), always_call=True),
         ]
+
+    def __repr__(self) -> str:
+        return f"Monitor(every={self.every}, step={self.step}, latest={self.latest!r})"
 
     def begins(self, step: int) -> bool:
         """Set the number of the next step, for a loop that counts its steps. Returns whether the step is measured."""

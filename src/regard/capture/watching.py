@@ -21,7 +21,7 @@ from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.image_tracking import ImageTracker
 from regard.capture.kernel_capture import KernelCapture, Model, RepeatedCalls
 from regard.capture.layouts import Layouts, Slices, sizes_of
-from regard.capture.model_facts import split_of
+from regard.capture.model_facts import check_module, split_of
 from regard.capture.module_names import (
     ChosenLayers,
     CompiledOrder,
@@ -466,9 +466,7 @@ class Watcher:
 
 
 def _check(model: Any, see: Any) -> None:
-    if not isinstance(model, nn.Module):
-        inner = isinstance(getattr(model, "model", None), nn.Module)
-        raise ArgumentError("watch-inner" if inner else "watch-model", found=type(model).__name__)
+    check_module(model, "watch")
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)
     if see is not None and see.differentiable:

@@ -4,13 +4,19 @@ from regard.messages import Message
 
 MESSAGES: dict[str, Message] = {
     # --- arguments of watch ---
-    "watch-model": Message(
-        en="watch needs a PyTorch model, a torch.nn.Module; found {found}",
-        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}",
+    "module-wanted": Message(
+        en="{function} needs a PyTorch model, a torch.nn.Module; found {found}",
+        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}",
     ),
-    "watch-inner": Message(
-        en="watch needs a PyTorch model, a torch.nn.Module; found {found}: pass its `.model`",
-        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}：请传入它的 `.model`",
+    "module-inner": Message(
+        en="{function} needs a PyTorch model, a torch.nn.Module; found {found}: pass its `.model`",
+        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}：请传入它的 `.model`",
+    ),
+    "module-numpy": Message(
+        en="{function} needs a PyTorch model, a torch.nn.Module; this {found} computes in NumPy: pass "
+        'regard.load(…, backend="torch").model',
+        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；这个 {found} 由 NumPy 计算：请传入 "
+        'regard.load(…, backend="torch").model',
     ),
     "watch-meta": Message(
         en="{name} is on the meta device, which has shapes but no data; load the weights first, for example with "

@@ -4,10 +4,6 @@ from regard.messages import Message
 
 MESSAGES: dict[str, Message] = {
     # --- arguments of edit ---
-    "edit-model": Message(
-        en="{function} needs a PyTorch model, a torch.nn.Module; found {found}",
-        zh="{function} 需要一个 PyTorch 模型（torch.nn.Module）；实际为 {found}",
-    ),
     "edit-mapping": Message(
         en='{how} needs names of a Trace or layer numbers as keys, such as {how}={{"h.5.attn": {example}}} or {how}'
         "={{5: {example}}}; found {found}",

@@ -248,10 +248,12 @@ MESSAGES: dict[str, Message] = {
         "或自行设置：Trace(record.with_tokens(tokens, tokens) for record in trace)",
     ),
     "heads-scale": Message(
-        en="0: as much as uniform attention; 1: all of the attention.\n"
-        "The same token elsewhere: 1 is also attention spread evenly over it and the token itself.",
-        zh="0 表示与均匀的注意力没有差别，1 表示只关注这些位置。\n"
-        "别处的同一个词元：注意力均匀分布在自身和别处相同的词元上，也得 1。",
+        en="0: as much as uniform attention; 1: all of the attention.",
+        zh="0 表示与均匀的注意力没有差别，1 表示只关注这些位置。",
+    ),
+    "heads-scale-same": Message(
+        en="The same token elsewhere: 1 is also attention spread evenly over it and the token itself.",
+        zh="别处的同一个词元：注意力均匀分布在自身和别处相同的词元上，也得 1。",
     ),
     "heads-not-explanation": Message(
         en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"

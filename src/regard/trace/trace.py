@@ -370,6 +370,8 @@ class Trace:
             trace.plot(0).savefig("heads.png")               # all heads of a layer
             trace.plot(0, head=[0, 3])                       # two heads
 
+        In a notebook end the line with `;`: matplotlib shows the Figure, and as the value of a cell it is shown again.
+
         `vmax` is the weight of the last colour; use the same in two figures to compare them. `cmap` names the colour
         map; `colorbar` shows it.
         """

@@ -46,7 +46,10 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
     lines += [say(key, text_lang, count=count, **_VALUES[key]) for key, count in rests.items() if count]
     if not heads.named:
         lines.append(say("heads-no-tokens", text_lang))
-    return "\n".join([*lines, say("heads-scale", text_lang), say("heads-not-explanation", text_lang)])
+    lines.append(say("heads-scale", text_lang))
+    if any(score.pattern == "same" for _, score in chosen[:most]):
+        lines.append(say("heads-scale-same", text_lang))
+    return "\n".join([*lines, say("heads-not-explanation", text_lang)])
 
 
 def _on_few_queries(head: Head) -> bool:

@@ -68,9 +68,11 @@ def show(
     heads: list[Any] = list(head) if several else [head]  # type: ignore[arg-type]
     if not heads:
         chosen_heads(chosen_records(trace, None if layer == ALL else layer)[0], heads)  # raises ArgumentError
+    lines: list[Text] = []
     for at, each in enumerate(heads):
-        lines = trace_lines(trace, layer, each, sample, width=columns, depth=depth, lang=text_lang, **options)
-        write_lines(console, [Text(), *lines] if at else lines)
+        drawn = trace_lines(trace, layer, each, sample, width=columns, depth=depth, lang=text_lang, **options)
+        lines += [Text(), *drawn] if at else drawn
+    write_lines(console, lines)
 
 
 def trace_lines(
@@ -236,8 +238,9 @@ def write_lines(console: Console, lines: list[Text]) -> None:
             line.rstrip()
     if not console.encoding.lower().startswith("utf"):
         lines = [_in_encoding(line, console.encoding) for line in lines]
-    for line in lines:
-        console.print(line, soft_wrap=True)
+    with console:  # in a notebook every print outside it would be an output of its own
+        for line in lines:
+            console.print(line, soft_wrap=True)
 
 
 def _in_encoding(line: Text, encoding: str) -> Text:

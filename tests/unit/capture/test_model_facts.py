@@ -13,10 +13,21 @@ from torch import nn
 import regard
 from regard.capture.model_facts import MAX_VISITS, facts_of
 from regard.capture.module_names import ModuleNames
+from regard.errors import ArgumentError
 
 
 def model() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+
+
+@pytest.mark.parametrize("call", [regard.watch, regard.edit, regard.monitor, regard.logit_attribution])
+def test_a_model_in_numpy_is_refused_with_the_way_to_load_it(call: Callable[..., Any]) -> None:
+    poet = regard.load("poet", backend="numpy")
+    ids: list[Any] = [torch.tensor([[1, 2]])] if call is regard.logit_attribution else []
+    for found in (poet, poet.model):
+        with pytest.raises(ArgumentError, match=rf"{type(found).__name__} computes in NumPy.*backend=.torch") as error:
+            call(found, *ids)
+        assert call.__name__ in str(error.value)
 
 
 def test_facts_are_kept() -> None:

@@ -127,6 +127,7 @@ def test_numbers_equal_brute_force(attention: str, padded: bool) -> None:
         hook.remove()
     assert health.latest is not None
     assert list(health.latest) == ["transformer.h.0.attn", "transformer.h.1.attn"]
+    assert repr(health).startswith("Monitor(every=1, step=1, latest=Health(layers=2, entropy=")
     metrics = health.latest.metrics(heads=True)
     everything = []
     for number, qkv in enumerate(inputs):

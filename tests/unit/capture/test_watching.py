@@ -193,8 +193,8 @@ class Pipeline:
 @pytest.mark.parametrize(
     ("target", "arguments", "key"),
     [
-        (3, {}, "watch-model"),
-        (Pipeline(), {}, "watch-inner"),
+        (3, {}, "module-wanted"),
+        (Pipeline(), {}, "module-inner"),
         (nn.Linear(2, 2, device="meta"), {}, "watch-meta"),
         (nn.Linear(2, 2), {"see": 256}, "watch-see"),
         (nn.Linear(2, 2), {"layers": "h.0"}, "watch-layer-unlike"),

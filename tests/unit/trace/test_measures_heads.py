@@ -450,6 +450,8 @@ def test_table_in_both_languages() -> None:
     assert "注意力不等于解释" in chinese
     assert "… and 1 more" in heads.text(most=1, lang="en")
     assert "heads left out, because this text or its labels are not enough" in heads.text("alignment", lang="en")
+    assert "The same token elsewhere: 1 is also" in heads.text("same", lang="en")
+    assert "The same token elsewhere: 1 is also" not in heads.text("first", lang="en")
     with pytest.raises(ArgumentError, match="lang='de'"):
         heads.text(lang="de")  # type: ignore[arg-type]
 

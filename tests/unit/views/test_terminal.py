@@ -47,6 +47,16 @@ FULLY_MASKED = Trace.from_weights(
 )
 
 
+def test_a_notebook_shows_it_as_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs: list[str] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, text: outputs.append(text))
+    trace = Trace.from_weights(causal(3, H=2))
+    trace.show(0, head=[0, 1], color="none", lang="en")
+    assert len(outputs) == 1
+    assert outputs[0].count("attention · self-attention · head") == 2
+
+
 # --- exact text ------------------------------------------------------------------------------------------
 
 

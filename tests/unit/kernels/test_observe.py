@@ -102,6 +102,27 @@ def test_one_row_and_many_keys_that_are_not_contiguous(heads: tuple[int, int]) -
     check(record, reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING)
 
 
+@pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.causal(align="first"), Mask.window(5, 2)], ids=str)
+@pytest.mark.parametrize(("H", "G"), [(6, 6), (6, 2), (6, 1), (8, 2)])
+def test_several_heads_of_a_slab(H: int, G: int, mask: Mask | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slabs of one head to all heads of a sample: fewer than a group that shares keys, one group, and several."""
+    monkeypatch.setattr(observation, "SMALL", 0)
+    monkeypatch.setattr(module, "MAX_SCORES_TOGETHER", 0)
+    monkeypatch.setattr(module, "ROWS", 16)  # several blocks
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    generator = torch.Generator().manual_seed(0)
+    q = torch.randn(2, H, 40, 8, generator=generator, dtype=torch.float64)
+    k = torch.randn(2, G, 43, 8, generator=generator, dtype=torch.float64)
+    slabs = set()
+    for heads in range(1, H + 1):
+        monkeypatch.setattr(module, "SCORES_TOGETHER", heads * 16 * 43)
+        call = AttentionCall(q, k, k, 1.0, mask=mask, see=EVERYTHING)
+        slabs.add(module._heads_together(observation._bound(call)))
+        scores = reference.attention_scores(q.numpy(), k.numpy(), mask, scale=1.0)
+        check(observe_attention(call), reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING)
+    assert {1, H} <= slabs
+
+
 @pytest.mark.parametrize(("T", "S"), [(0, 3), (3, 0), (0, 0)])
 def test_without_queries_or_keys(T: int, S: int) -> None:
     q, k = torch.zeros(1, 2, T, 4), torch.zeros(1, 2, S, 4)

@@ -68,9 +68,9 @@ class Slab:
 
 def _products(q: Tensor, k: Tensor, out: Tensor | None) -> Tensor:
     """q kᵀ, where k may have fewer heads than q: query heads that share keys are stacked along the rows."""
-    if q.dim() == 2 or q.shape[1] == k.shape[1]:
+    if q.shape[:-2] == k.shape[:-2]:
         return torch.matmul(q, k.mT, out=out)
-    folded = q.unflatten(1, (k.shape[1], -1)).flatten(2, 3)  # B G (H/G · rows) E
+    folded = q.unflatten(-3, (k.shape[-3], -1)).flatten(-3, -2)  # … G (H/G · rows) E
     return torch.matmul(folded, k.mT).view(*q.shape[:-1], k.shape[-2])
 
 
@@ -119,8 +119,15 @@ def exact_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-def slabs(call: AttentionCall) -> list[tuple[tuple[int, ...], "Slab"]]:
-    """The slabs of a call, each with its index in B H. At least float32; on the CPU one slab per head."""
+Place = tuple[int | slice, ...]
+"""The index of a slab in B H."""
+
+
+def slabs(call: AttentionCall, together: int = 1) -> list[tuple[Place, Slab]]:
+    """The slabs of a call, each with its index in B H. At least float32.
+
+    together   on the CPU: the number of heads in a slab; more than one only where `are_heads_alike`, not for `v`
+    """
     exact = exact_dtype(call.q)
     B, H = call.q.shape[:2]
     group_size = H // max(1, call.k.shape[1])
@@ -132,19 +139,20 @@ def slabs(call: AttentionCall) -> list[tuple[tuple[int, ...], "Slab"]]:
     if q.device.type != "cpu":
         k, v = (x if group_size == 1 else x.repeat_interleave(group_size, dim=1) for x in (k, v))
         return [((), Slab(q, k, v, mask, bias, softcap))]
-    slabs_of_heads: list[tuple[tuple[int, ...], Slab]] = []
+    found: list[tuple[Place, Slab]] = []
     for b in range(B):
-        for h in range(H):
+        for heads in row_blocks(0, H, together):
+            h = heads.start
+            own, shared = heads, slice(h // group_size, -(-heads.stop // group_size))
+            at, keys = ((b, h), (b, h // group_size)) if together == 1 else ((b, own), (b, shared))
             head_mask = None if mask is None else mask.pick(b, h)
-            slabs_of_heads.append(
-                (
-                    (b, h),
-                    Slab(
-                        q[b, h], k[b, h // group_size], v[b, h // group_size], head_mask, head_of(bias, b, h), softcap
-                    ),
-                )
-            )
-    return slabs_of_heads
+            found.append((at, Slab(q[at], k[keys], v[keys], head_mask, head_of(bias, b, h), softcap)))
+    return found
+
+
+def are_heads_alike(call: AttentionCall) -> bool:
+    """Whether all heads have the same mask and no bias, as far as the kind of mask tells."""
+    return call.bias is None and (call.bound is None or isinstance(call.bound.rule, Band))
 
 
 @dataclass(slots=True)
@@ -166,7 +174,7 @@ class Results:
     diagonals: Tensor | None = None
     is_text: Tensor | None = None
 
-    def at(self, index: tuple[int, ...]) -> "Results":
+    def at(self, index: Place) -> "Results":
         """The part that belongs to one slab."""
         parts: dict[str, Any] = {}
         for field in fields(self):
@@ -234,7 +242,7 @@ def _add_to_map(weights: Tensor, rows: slice, low: int, bins: Bins, pooled: Tens
     padded = columns
     if low % bins.width or high % bins.width:
         padded = torch.nn.functional.pad(columns, (low - left * bins.width, right * bins.width - high))
-    pooled[..., first:last, left:right] += padded.unflatten(-1, (right - left, bins.width)).sum(-1)
+    pooled[..., first:last, left:right] += _sums_of_columns(padded, bins.width)
     return columns
 
 
@@ -252,6 +260,11 @@ def _sums_of_bins(weights: Tensor, start: int, high: int) -> Tensor:
     if tail < height:
         parts.append(_sum_of_rows(weights[..., tail:, :])[..., None, :])
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-2)
+
+
+def _sums_of_columns(x: Tensor, width: int) -> Tensor:
+    """The sums over every `width` columns, as a product: for few columns a quarter of the time of `sum`."""
+    return x.unflatten(-1, (-1, width)) @ x.new_ones(width)
 
 
 def _sum_of_rows(x: Tensor) -> Tensor:

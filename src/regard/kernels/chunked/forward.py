@@ -4,6 +4,7 @@ When only a map with wide bins is requested, PyTorch's fused kernel is called on
 the statistics and exact weights of attention computed by another kernel, from q, k and its LSE.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,11 +15,13 @@ from torch import Tensor
 from regard.attention_call import AttentionCall
 from regard.errors import BackendError
 from regard.kernels.chunked.blocks import (
+    Place,
     Results,
     Slab,
     add_block,
     add_top_keys,
     allocate,
+    are_heads_alike,
     exact_dtype,
     finish,
     mask_out,
@@ -94,7 +97,7 @@ def forward(call: AttentionCall) -> tuple[Tensor, Tensor, Statistics]:
     if T and S and q.shape[0] * q.shape[1]:
         pieces = slabs(call)
 
-        def work(piece: tuple[tuple[int, ...], Slab]) -> None:
+        def work(piece: tuple[Place, Slab]) -> None:
             slab, slab_results = piece[1], results.at(piece[0])
             if bins is not None and padding is None and can_attend_by_bins(q, slab, see, bins):
                 attend_by_bins(slab, bins, slab_results)
@@ -174,7 +177,7 @@ def backward(call: AttentionCall, out: Tensor, lse: Tensor, grad: Tensor) -> tup
     if q.shape[2] and k.shape[2] and q.shape[0] * H:
         pieces = slabs(call)
 
-        def work(piece: tuple[tuple[int, ...], Slab]) -> None:
+        def work(piece: tuple[Place, Slab]) -> None:
             at, slab = piece
             _backward_slab(slab, grad[at], delta[at], lse[at], call.scale, d_q[at], d_k[at], d_v[at])
 
@@ -245,15 +248,29 @@ def observe(call: AttentionCall, lse: Tensor | None = None) -> Statistics:
     results = allocate(q, S, 0, bins, see, padding)
     if T and S and q.shape[0] * q.shape[1]:
 
-        def work(piece: tuple[tuple[int, ...], Slab]) -> None:
+        def work(piece: tuple[Place, Slab]) -> None:
             place, slab = piece
             attend_in_blocks(slab, bins, results.at(place))
 
         if q.device.type != "cpu" or T * S <= MAX_SCORES_TOGETHER:
             work(((), _all_heads(call)))
         else:
-            run_all(work, slabs(replace(call, v=call.k[..., :0])))
+            run_all(work, slabs(replace(call, v=call.k[..., :0]), _heads_together(call)))
     return finish(results, see, bins, padding)
+
+
+SCORES_TOGETHER = 2**18
+"""Scores in a block of several heads: of short rows, one head has too few for the time that the operators need."""
+
+
+def _heads_together(call: AttentionCall) -> int:
+    """The number of heads in a slab: whole groups that share keys, or an equal part of one."""
+    if not are_heads_alike(call):
+        return 1
+    (B, H), group_size = call.q.shape[:2], call.q.shape[1] // max(1, call.k.shape[1])
+    workers = -(-B * H // torch.get_num_threads())
+    most = min(workers, SCORES_TOGETHER // (ROWS * call.k.shape[2]))
+    return max(1, most // group_size * group_size or math.gcd(most, group_size))
 
 
 def all_weights(call: AttentionCall, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

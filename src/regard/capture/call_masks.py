@@ -251,11 +251,13 @@ class PaddingTracker:
         module: nn.Module,
         step: DecodeStep | None = None,
         is_text: np.ndarray | None = None,
+        offset: int | None = None,
     ) -> Padding | None:
         """The padding of an attention of B H T S; None if there is none.
 
         step     how the call continues the one before
         is_text  B T, which tokens are not padding, by their ids
+        offset   the key at the position of query 0; None if the last query is at the last key, as in `CallTokens`
         """
         B, _, T, S = sizes
         if not (B and T and S):
@@ -263,6 +265,8 @@ class PaddingTracker:
         found = padding_by_mask(captured, sizes, module, across=kind == "cross")
         if kind == "cross":
             return self._cross(found, sizes)
+        if found is not None and found.keys is not None and offset is not None:
+            found = found._replace(queries=queries_at(found.keys, T, offset))
         if step is not None and step.start:
             found = self._continued(kind, found, sizes, step)
         if is_text is not None:

@@ -320,6 +320,14 @@ def is_attention(place: Place) -> bool:
     return bool(_ATTENTION.search(type(place.module).__name__))
 
 
+def may_be_attention(place: Place, likely: bool) -> bool:
+    """Whether a softmax of a module may be attention: by the name of its class, or if `likely` by its shape.
+
+    Hyper-connections mix the streams of each position by a matrix from a softmax.
+    """
+    return is_attention(place) or (likely and "HyperConnection" not in type(place.module).__name__)
+
+
 ALIKE = 0.6
 """How similar a name must be to be suggested, from 0 to 1: less would mislead. The default of `difflib`."""
 

@@ -202,7 +202,11 @@ def _has_other_arguments(forward: Any) -> bool:
 
 
 class CallTokens(NamedTuple):
-    """The tokens of one attention: its step in the text, its ids and tokens, and which of them are not padding."""
+    """The tokens of one attention: its step in the text, its ids and tokens, and which of them are not padding.
+
+    offset   the key at the position of query 0, where keys follow that are no text; None if the last query is at the
+             last key
+    """
 
     step: DecodeStep | None = None
     ids: np.ndarray | None = None
@@ -210,6 +214,7 @@ class CallTokens(NamedTuple):
     key_tokens: TokenRows | None = None
     written: TokenRows | None = None
     is_text: np.ndarray | None = None
+    offset: int | None = None
 
 
 class TextTracker:
@@ -288,11 +293,12 @@ class TextTracker:
                 self._written = self._next_tokens(text)
         if (text.B, text.T) != (B, T):  # windows of the text, or a shorter sequence computed from it
             return CallTokens()
-        # A cache that is larger than the text holds it at its start.
-        keys_from = 0 if text.total < S else None
+        # A cache that is larger than the text holds it at its start; so do keys with summaries of the text behind them.
+        start = text.total - T
+        keys_from, offset = (0, start) if text.total < S else (None, None)
         written = None if kind == "encoder" else self._written
-        read, cached = text.tokens(T, text.total - T), text.tokens(S, keys_from)
-        return CallTokens(text.step, text.ids, read, cached, written, text.is_text)
+        read, cached = text.tokens(T, start), text.tokens(S, keys_from)
+        return CallTokens(text.step, text.ids, read, cached, written, text.is_text, offset)
 
     def _streams_of(
         self, place: Place, captured: CapturedCall | CapturedWeights, B: int, T: int

@@ -28,7 +28,7 @@ from regard.capture.module_names import (
     Generation,
     ModuleNames,
     Place,
-    is_attention,
+    may_be_attention,
     running_generation,
 )
 from regard.capture.operators import is_plain_causal, is_plain_row
@@ -202,7 +202,7 @@ class Watcher:
     def running_module(self, likely: bool) -> str | None:
         """The chosen module that computes a softmax, if that may be attention: by its class, or if `likely`."""
         place = self.names.innermost()
-        if place is None or place.name not in self.chosen or not (likely or is_attention(place)):
+        if place is None or place.name not in self.chosen or not may_be_attention(place, likely):
             return None
         return place.name
 
@@ -264,7 +264,7 @@ class Watcher:
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
         images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
-        padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text)
+        padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text, tokens.offset)
         alike = None
         if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None:
             step = tokens.step if is_plain_row(captured) else None

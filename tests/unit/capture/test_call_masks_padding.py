@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from narrowing import present
-from torch import nn
+from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import regard
@@ -96,3 +96,32 @@ def test_scores_show_padding_if_the_model_computes_its_softmax() -> None:
     assert found is not None
     assert present(found.queries).tolist() == [[True, True, False], [True, True, True]]
     assert padding_by_mask(captured._replace(visible=None), (2, 2, 3, 3), nn.Identity(), across=False) is None
+
+
+class SummaryAttention(nn.Module):
+    """Causal attention that computes its own softmax. The last of its keys summarise the text, as in DeepSeek V4."""
+
+    def __init__(self, summaries: int) -> None:
+        super().__init__()
+        self.summaries = summaries
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        T = x.shape[1]
+        keys = torch.cat([x, x[:, : self.summaries]], 1)
+        visible = torch.cat([torch.ones(T, T).tril() * keep[:, None], torch.ones(len(x), T, self.summaries)], -1)
+        scores = (x @ keys.mT).masked_fill(visible == 0, -torch.inf)
+        return (scores[:, None].softmax(-1) @ keys[:, None])[:, 0]
+
+
+def test_padding_before_keys_that_are_no_text() -> None:
+    """The queries at padded keys are padding, though the last query is not at the last key."""
+    layers = nn.ModuleList([nn.Embedding(9, 4), SummaryAttention(0), SummaryAttention(2)])
+    keep = torch.tensor([[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]])
+    with torch.no_grad(), regard.watch(layers, see=See(map=64)) as trace:
+        x = layers[0](torch.tensor([[1, 2, 3, 4, 5, 6]] * 2))
+        for layer in (layers[1], layers[2]):
+            layer(x, keep)
+    assert [record.shape for record in trace] == [(2, 1, 6, 6), (2, 1, 6, 8)]
+    for record in trace:
+        assert present(present(record.padding).queries).tolist() == keep.bool().tolist()
+        torch.testing.assert_close(present(record.map)[:, 0].sum(-1), keep.float())

@@ -104,8 +104,17 @@ class Router(nn.Module):
         return (x[..., None] * x[..., :3].softmax(-1)[..., None, :]).sum(-1)
 
 
-def test_other_softmaxes_do_not_warn() -> None:
-    model = nn.Sequential(Layer(plain), Router(), Layer(plain))
+class ToyHyperConnection(nn.Module):
+    """Three streams of a sequence, mixed by a matrix for each position, as in DeepSeek V4."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixing = torch.stack([x[..., :3]] * 3, -2).softmax(-1)  # B T 3 3
+        return x + (mixing / mixing.sum(-2, keepdim=True)).sum((-1, -2))[..., None]
+
+
+@pytest.mark.parametrize("other", [Router, ToyHyperConnection])
+def test_other_softmaxes_do_not_warn(other: type[nn.Module]) -> None:
+    model = nn.Sequential(Layer(plain), other(), Layer(plain))
     with warnings.catch_warnings(), regard.watch(model) as trace:
         warnings.simplefilter("error")
         F.cross_entropy(model(X)[0], torch.arange(4))

@@ -323,12 +323,14 @@ class TextTracker:
 
     def _find_padding(self, text: Text) -> None:
         """Find padding by the ids of the leader's call, also after the end of a generated text."""
-        if text.ids is None:
-            text.is_text = None
-        elif text.step is None or not text.step.parents:
-            text.is_text, text.ended = self._pads.is_text(text.ids), np.zeros(text.B, bool)
+        parents = [] if text.step is None else list(text.step.parents)
+        ended = text.ended[parents] if parents else np.zeros(text.B, bool)
+        if text.ids is None:  # unknown for this call, but later ones may have ids
+            text.is_text, text.ended = None, ended
+        elif not parents:
+            text.is_text, text.ended = self._pads.is_text(text.ids), ended
         else:
-            text.is_text, text.ended = self._pads.continue_text(text.ids, text.ended[list(text.step.parents)])
+            text.is_text, text.ended = self._pads.continue_text(text.ids, ended)
 
     @property
     def guessed(self) -> bool:

@@ -1,5 +1,6 @@
 """Padding by ids, and how generation continues from what was known of the start."""
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,6 +77,20 @@ def test_a_finished_text_in_a_batch_that_continues() -> None:
     assert not whole.weights()[0, :, after:].any()
     assert (whole.weights()[1].sum(-1) - 1).abs().max() < 1e-5
     assert (whole.weights()[0, :, :after].sum(-1) - 1).abs().max() < 1e-5
+
+
+def test_ids_that_follow_a_text_given_as_vectors() -> None:
+    """The ids of the first call are unknown; those of later calls continue it."""
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "vocab_size": 9}
+    config = LlamaConfig(**sizes, num_attention_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    model = LlamaForCausalLM(config).eval()
+    with warnings.catch_warnings(), torch.no_grad(), regard.watch(model) as trace:
+        warnings.simplefilter("error")
+        cache = model(inputs_embeds=torch.randn(2, 3, 16), use_cache=True).past_key_values
+        model(torch.tensor([[2], [5]]), past_key_values=cache)
+        model(torch.tensor([[0], [6]]), past_key_values=cache)
+    assert [record.shape[2:] for record in trace] == [(3, 3), (1, 4), (1, 5)]
+    assert present(present(trace[2].padding).queries).tolist() == [[False], [True]]
 
 
 @pytest.mark.parametrize("kind", ["self", "cross"])

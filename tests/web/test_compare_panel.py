@@ -8,7 +8,7 @@ import pytest
 from browsing import settled
 from playwright.sync_api import Browser, Page
 
-from explorer_examples import TEXT, wide_head
+from explorer_examples import TEXT, patterned, wide_head
 from explorer_pages import MadeUp, browser_page, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
@@ -54,6 +54,17 @@ def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
         assert page.inner_text(f"{PANEL} figcaption") == "head 1 minus head 0"
         assert page.locator(f"{PANEL} .compare-gradient").is_visible()
         assert page.evaluate(SIGNS) == {"plus": True, "minus": True}
+
+
+def test_heads_of_two_layers_are_named_by_letters(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        open_explorer(page, patterned(), depth="head", view="compare", layer=1, head=2, other={"layer": 2, "head": 0})
+        names = ["A: layer 1 · decoder self-attention · head 2", "B: layer 2 · decoder self-attention · head 0"]
+        assert page.locator(f"{PANEL} figcaption").all_inner_texts() == names
+        page.click(f"{PANEL} [data-value=difference]")
+        settled(page)
+        assert page.inner_text(f"{PANEL} figcaption") == f"B minus A ({', '.join(names)})"
+        assert " in A, " in page.inner_text(f"{PANEL} .compare-readout")
 
 
 def test_equal_weights_are_not_drawn_as_masked(chromium: Browser) -> None:

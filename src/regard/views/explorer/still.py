@@ -19,7 +19,10 @@ from regard.views.colours import Scale, nan_colour, viridis
 from regard.views.labels import cut, printable_label
 from regard.views.picture import Picture
 
-FONTS = "'Noto Sans', 'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+FONTS = (
+    "'Noto Sans', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', "
+    "'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+)
 MOST_RECTANGLES = 48 * 48
 """Up to this number of cells, each is a rectangle with its weight as a tooltip."""
 MOST_CELLS = 256

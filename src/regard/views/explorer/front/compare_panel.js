@@ -108,11 +108,12 @@ export function comparePanel(explorer) {
   /** @returns {Promise<Pair>} */
   async function fromHeads() {
     const { layer, head } = state.get(), there = other(), beside = layer === there.layer;
+    const both = (/** @type {(one: {layer: number, head: number}, i: number) => string} */ of) => /** @type {[string, string]} */ ([{ layer, head }, there].map(of));
     const [left, right] = await Promise.all([explorer.shownCells(layer, head), explorer.shownCells(there.layer, there.head)]);
-    const title = (/** @type {number} */ one, /** @type {number} */ number) => (beside ? `${say("head")} ${number}` : headTitle(explorer, one, number));
-    const same = left.R === right.R && left.C === right.C, names = /** @type {[string, string]} */ ([title(layer, head), title(there.layer, there.head)]);
+    const same = left.R === right.R && left.C === right.C, names = beside ? both((one) => `${say("head")} ${one.head}`) : AB;
+    const titles = beside ? names : both((one, i) => `${AB[i]}: ${headTitle(explorer, one.layer, one.head)}`);
     const part = (/** @type {Cells} */ cells, /** @type {Axes} */ axes) => ({ cells, axes, rows: counted(cells.R), cols: counted(cells.C) });
-    return { left, right, same, names, titles: names, only: [], axes: explorer.axes(layer), parts: [part(left, explorer.axes(layer)), part(right, explorer.axes(there.layer))],
+    return { left, right, same, names, titles, only: [], axes: explorer.axes(layer), parts: [part(left, explorer.axes(layer)), part(right, explorer.axes(there.layer))],
       note: same ? "" : say("compare-sizes") };
   }
 
@@ -267,7 +268,7 @@ export function comparePanel(explorer) {
       const maps = figures.map(({ part, picture }) => mapFigure(explorer, ruler, part.axes, zoom, wide, { pictures: [beside ? picture : differencePicture(found, most, picture.scale)] }));
       const top = Math.max(...maps.map(({ height }) => height)) + 28, alone = samplesOf(ruler, beside ? [] : onlySides(only).map((side) => ({ fill: ONLY[side], text: say("compare-only", { name: names[side] }), hatched: true })), width);
       return {
-        width, height: top + 42 + alone.height, ...(traces && { text: "" }), notes: [!beside && traces && titles.join(" · "), say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
+        width, height: top + 42 + alone.height, ...(traces && { text: "" }), notes: [!beside && names !== titles && titles.join(" · "), say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
         draw(pen) {
           maps.forEach((map, i) => pen.moved(i * (wide + GAP), 22, () => {
             pen.text(beside ? titles[i] : say("compare-minus", { left: names[0], right: names[1] }), 0, -14, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: wide });

@@ -8,7 +8,7 @@ import { css } from "./scale.js";
 export const NARROW = 340;
 export const WIDE = 700;
 export const ROW = 20;
-export const FONTS = "'Noto Sans', 'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
+export const FONTS = "'Noto Sans', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
 /**
  * A text in lines that are at most so wide: broken at spaces, and between characters of Chinese and Japanese.

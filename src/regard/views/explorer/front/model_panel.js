@@ -230,11 +230,11 @@ function modelFigure(explorer, ruler, rows, families) {
   const placed = sorted ? rows[0].map((one, i) => ({ one, x: i % across, y: Math.floor(i / across) })) : rows.flatMap((all, y) => all.map((one) => ({ one, x: one.head, y })));
   const lines = Math.max(1, ...placed.map(({ y }) => y + 1)), step = pitch + (sorted ? 12 : 0), bottom = top + lines * step + 8, samples = samplesOf(ruler, range ? [] : families, room);
   return {
-    width, height: bottom + (range ? 42 : samples.height), title: say(`show-${what}`), notes: [say(`figure-${what === "maps" || what === "pattern" ? what : "measure"}`), sorted && say("figure-sorted")],
+    width, height: bottom + (range ? 42 : samples.height), title: say(`show-${what}`), notes: [say(range ? `meaning-${what}` : `figure-${what}`), sorted && say("figure-sorted")],
     draw(pen) {
       const quiet = colour("--quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
       if (!sorted) {
-        pen.text(say("head"), left + room / 2, 8, { ...small, size: 12 });
+        pen.text(say("head"), left + (most * pitch) / 2, 8, { ...small, size: 12 });
         pen.text(say("layer"), 7, top + (lines * step) / 2, { ...small, size: 12, turned: true });
         for (let i = 0; i < most; i++) pen.text(String(i), left + (i + 0.5) * pitch, 25, small);
         rows.forEach((all, y) => { if (all.length) pen.text(layerNumber(overview.records[all[0].layer], all[0].layer), left - 6, top + (y + 0.5) * step, { ...small, align: "right" }); });

@@ -248,7 +248,7 @@ export function numbersPanel(explorer) {
   /** The table up to the current step; of long vectors those of this step. @returns {Figure | null} */
   function figure() {
     if (!all) return null;
-    const found = all, now = step(), near = columnsOfStep(found, found.steps[now].id), reached = reachedBy(found, now), wide = 56, first = 84;
+    const found = all, now = step(), near = columnsOfStep(found, found.steps[now].id), reached = reachedBy(found, now), wide = 68, first = 84;
     const known = [...found.columns.values()].filter((one) => reached.has(one.id));
     const roomFor = (/** @type {typeof known} */ all) => { const count = all.filter((one) => one.vector).length; return Math.min(200, (WIDE - first - wide * (all.length - count)) / Math.max(1, count)); };
     const short = found.E <= NUMBERS && roomFor(known) > DIGITS * found.E, shown = known.filter((one) => short || !one.vector || near.has(one.id)), room = roomFor(shown);

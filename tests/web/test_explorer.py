@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from explorer_examples import patterned
 from explorer_pages import browser_page, open_explorer
-from regard import Trace
+from regard import Mask, See, Trace, attend
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.page import write_page
 
@@ -219,6 +219,47 @@ def test_the_wheel_zooms_a_map_with_focus_and_a_drag_moves_it(chromium: Browser,
 
 
 # --- addresses ----------------------------------------------------------------------------------------------
+
+
+def test_an_enlarged_part_of_a_long_text_has_words_and_exact_weights(chromium: Browser, tmp_path: Path) -> None:
+    """Its masked cells hide the coarse cells below, which cover more tokens."""
+    T, at = 1024, 1000
+    rng = np.random.default_rng(0)
+    q, k = (rng.normal(size=(1, 1, T, 8)).astype(np.float32) for _ in range(2))
+    _, record = attend(q, k, k, mask=Mask.causal(), see=See(map=16, qk=True))
+    tokens = tuple(f"w{i}" for i in range(T))
+    trace = Trace([record.changed(query_tokens=(tokens,), key_tokens=(tokens,), kind="decoder")])
+    trace.html(tmp_path / "page.html", lang="en")
+    query, key = at + 15, at + 5
+    weight = float(np.asarray(trace[0].weights()[0, 0])[query, key])
+    with opened(chromium, tmp_path / "page.html", f"zoom={at}_{at + 20}_{at}_{at + 20}&at={query}-{key}") as page:
+        page.wait_for_function(
+            "(word) => document.querySelector('.readout').textContent.includes(word)", arg=f"w{query}"
+        )
+        *words, shown = readout(page).split()
+        assert words == ["query", f"w{query}", f"({query})", "key", f"w{key}", f"({key})", "weight"]
+        assert float(shown) == pytest.approx(weight, rel=0.07)  # small weights have two digits
+        assert say("explorer-in-part", "en") in page.inner_text(".neighbours-panel h3 >> nth=1")
+        grey, bright = page.evaluate(HUES)
+        assert grey < 24 < bright  # above the diagonal stripes, below it colours
+
+
+HUES = """() => {
+  const canvas = document.querySelector(".map"), { width, height } = canvas;
+  const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const hue = (x, y) => {
+    const pixels = copy.getImageData(x * width, y * height, 0.1 * width, 0.1 * height).data;
+    let most = 0;
+    for (let i = 0; i < pixels.length; i += 4) {
+      const colour = pixels.slice(i, i + 3);
+      most = Math.max(most, Math.max(...colour) - Math.min(...colour));
+    }
+    return most;
+  };
+  return [hue(0.75, 0.3), hue(0.3, 0.75)];
+}"""
+"""How far the colours are from grey, above and below the diagonal."""
 
 
 def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None:

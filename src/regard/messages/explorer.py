@@ -240,6 +240,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-looks-several": Message(en="These tokens look at", zh="这些词元看向"),
     "explorer-seen": Message(en="Looked at by", zh="看向它的词"),
     "explorer-seen-several": Message(en="Looked at by", zh="看向它们的词元"),
+    "explorer-in-part": Message(en=" (in the enlarged part)", zh="（放大部分之内）"),
     "explorer-none": Message(en="none", zh="无"),
     "explorer-sees-nothing": Message(en="sees no key at all", zh="看不到任何键"),
     "explorer-pins": Message(en="Pinned", zh="已固定"),
@@ -269,7 +270,6 @@ MESSAGES: dict[str, Message] = {
         en="Each tile is a head; its number is the share of its attention that follows the pattern, in %.",
         zh="每格是一个头，数字是符合该模式的注意力份额（%）。",
     ),
-    "explorer-figure-measure": Message(en="Each tile is a head.", zh="每格是一个头。"),
     "explorer-figure-sorted": Message(en="Below each tile: layer.head.", zh="每格下方：层.头。"),
     "explorer-figure-lines": Message(en="The thicker a line, the larger the weight.", zh="线越粗，权重越大。"),
     "explorer-figure-image": Message(

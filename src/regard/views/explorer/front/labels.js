@@ -36,15 +36,34 @@ export function axisOf(side, length, start, labels, groups, written = null) {
   const unitOf = (/** @type {number} */ position) => (starts ? cellAt(starts, position) : position);
   const positionOf = (/** @type {number} */ unit) => (starts ? starts[Math.min(count, Math.max(0, unit))] : unit);
   const label = (/** @type {number} */ unit) => {
-    if (!labels) return String(start + positionOf(unit));
+    if (labels?.[unit] === undefined) return String(start + positionOf(unit));
     return written?.[unit] ? `${isolatedText(labels[unit])} → ${isolatedText(written[unit])}` : labels[unit];
   };
   const name = (/** @type {number} */ unit, stop = unit + 1) => {
     const first = start + positionOf(unit), last = start + positionOf(Math.min(count, stop)) - 1;
     const place = last > first ? `${first}–${last}` : `${first}`;
-    return labels && stop === unit + 1 ? `${label(unit)} (${place})` : place;
+    return labels?.[unit] !== undefined && stop === unit + 1 ? `${label(unit)} (${place})` : place;
   };
   return { side, count, labels, written, unitOf, positionOf, label, name };
+}
+
+/**
+ * The axes with the labels of a rectangle, where its cells are single tokens.
+ * @param {Attention} record @param {Axes} axes
+ * @param {{rows: Span, cols: Span, labels?: Record<"queries" | "keys" | "written", string[] | null>}} part
+ * @returns {Axes}
+ */
+export function axesOfPart({ T, S, part }, axes, { rows, cols, labels }) {
+  const from = (/** @type {number} */ start, /** @type {string[] | null | undefined} */ list) => {
+    const found = /** @type {string[]} */ ([]);
+    list?.forEach((one, i) => { found[start + i] = one; });
+    return list ? found : null;
+  };
+  const [queries, keys] = [from(rows[0], labels?.queries), from(cols[0], labels?.keys)];
+  return {
+    query: queries ? axisOf("query", T, part?.top ?? 0, queries, undefined, from(rows[0], labels?.written)) : axes.query,
+    key: keys ? axisOf("key", S, part?.left ?? 0, keys) : axes.key,
+  };
 }
 
 /** Words of these scripts are written downwards where there is little space; others are rotated. */

@@ -5,7 +5,7 @@ import { downwards, unitsOf } from "./labels.js";
 import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
 
-const SMALLEST = 9, LARGEST = 13, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
+const SMALLEST = 9, LARGEST = 13, LEAST_NAMED = 6, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
 
 /** With `ink`, numbers are written in this colour, whatever their cell's. @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement, ink?: string, hatched?: {box: Box, colour: string}[]}} Picture */
 /** Rows and columns in units. @typedef {{rows: Span, cols: Span}} Box */
@@ -22,12 +22,14 @@ const SMALLEST = 9, LARGEST = 13, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
  */
 export function mapLayout(pen, { query, key }, zoom, wide, high) {
   const { rows, cols } = visiblePart(zoom, query.count, key.count);
-  const widest = (/** @type {Axis} */ axis) => {
+  /** Of a long text only what is visible is measured. @param {Axis} axis @param {Span} span */
+  const widest = (axis, span) => {
+    const [start, stop] = axis.count > MOST_MEASURED ? span : [0, axis.count];
     let found = 0;
-    for (let i = 0; i < Math.min(axis.count, MOST_MEASURED); i++) found = Math.max(found, pen.width(axis.label(i).slice(0, 60), LARGEST));
+    for (let i = Math.floor(start); i < Math.min(stop, start + MOST_MEASURED); i++) found = Math.max(found, pen.width(axis.label(i).slice(0, 60), LARGEST));
     return Math.min(found, WIDEST_LABEL, 0.3 * wide);
   };
-  const left = 14 + (query.labels ? widest(query) : Math.max(34, pen.width(query.name(query.count - 1), 11))), across = Math.max(40, wide - left - 8);
+  const left = 14 + (query.labels ? widest(query, rows) : Math.max(34, pen.width(query.name(query.count - 1), 11))), across = Math.max(40, wide - left - 8);
   const cell = Math.min(56, across / Math.max(1, key.count), high / Math.max(1, query.count));
   // A map with few rows or columns stays readable: its cells are not square then.
   const width = Math.min(across, Math.max(cell * key.count, Math.min(across, 34 * key.count)));
@@ -36,7 +38,7 @@ export function mapLayout(pen, { query, key }, zoom, wide, high) {
   const close = Math.max(key.count, query.count) <= 3 * Math.min(key.count, query.count);
   const [w, h] = close ? [square * key.count, square * query.count] : [width, height];
   const x = w / Math.max(1, cols[1] - cols[0]), y = h / Math.max(1, rows[1] - rows[0]);
-  const top = 16 + (key.labels ? columnLabels(pen, key, cols, x, Math.min(WIDEST_LABEL, 0.3 * wide)).high : LARGEST);
+  const top = 16 + (key.labels && x >= LEAST_NAMED ? columnLabels(pen, key, cols, x, Math.min(WIDEST_LABEL, 0.3 * wide)).high : LARGEST);
   return { left, top, width: w, height: h, x, y, rows, cols };
 }
 
@@ -74,13 +76,14 @@ function roundPositions([start, stop], unit, needed) {
  * @param {Pen} pen
  * @param {Layout} at
  * @param {Axes} axes
- * @param {Picture[]} pictures  drawn one over the other; the last is the finest
+ * @param {Picture[]} pictures  drawn one over the other, each in place of what is below it; the last is the finest
  */
 export function drawMap(explorer, pen, at, axes, pictures) {
   const { left, top, width, height } = at;
   striped(explorer, pen, left, top, width, height);
+  const [first] = pictures;
   pen.clip(left, top, width, height, () => pictures.forEach((picture) => {
-    drawPicture(explorer, pen, at, axes, picture);
+    drawPicture(explorer, pen, at, axes, picture, picture !== first);
     for (const { box, colour } of picture.hatched ?? []) {
       const [x, y, wide, high] = boxOnScreen(at, box);
       pen.rect(x, y, wide, high, explorer.colour("--card"));
@@ -92,8 +95,8 @@ export function drawMap(explorer, pen, at, axes, pictures) {
   drawPrompt(explorer, pen, at, axes.query);
 }
 
-/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axes} axes @param {Picture} picture */
-function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, ink }) {
+/** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axes} axes @param {Picture} picture @param {boolean} covers  whether its masked cells hide what is below */
+function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, ink }, covers) {
   if (!cells.R || !cells.C) return;
   const place = (/** @type {ArrayLike<number>} */ starts, /** @type {Axis} */ axis) => {
     const count = starts.length - 1, first = axis.unitOf(starts[0]), end = axis.unitOf(Math.max(starts[0], starts[count] - 1)) + 1;
@@ -102,8 +105,10 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
   const down = place(cells.rowStarts, query), across = place(cells.colStarts, key);
   // The last cell may be cut off: it is drawn as large as the others and clipped at the end of the map.
   const x = at.left + (across.first - at.cols[0]) * at.x, y = at.top + (down.first - at.rows[0]) * at.y;
+  const width = (across.end - across.first) * at.x, height = (down.end - down.first) * at.y;
   const drawn = () => pen.image(pixels, [0, 0, cells.C, cells.R], [x, y, cells.C * across.size * at.x, cells.R * down.size * at.y]);
-  pen.clip(x, y, (across.end - across.first) * at.x, (down.end - down.first) * at.y, drawn);
+  if (covers) striped(explorer, pen, x, y, width, height);
+  pen.clip(x, y, width, height, drawn);
   if (at.x * across.size < 34 || at.y * down.size < 18) return;
   const decimals = scale.ceiling <= 0.1 ? 3 : 2;
   for (let r = 0; r < cells.R; r++) {
@@ -119,7 +124,7 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
 function drawRowLabels(explorer, pen, at, axis) {
   const fill = explorer.colour("--ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
-  const named = axis.labels && y >= 6;
+  const named = axis.labels && y >= LEAST_NAMED;
   const units = named ? everyFew(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 22);
   for (const unit of units) {
     const place = top + (unit + 0.5 - rows[0]) * y;
@@ -140,7 +145,7 @@ function everyFew([start, stop], count, step) {
 
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
 function drawColumnLabels(explorer, pen, at, axis) {
-  const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= 6;
+  const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= LEAST_NAMED;
   const style = named ? columnLabels(pen, axis, cols, x, top - 12) : { size: 11, turned: false, step: 1 };
   const units = named ? everyFew(cols, axis.count, style.step) : roundPositions(cols, x, 56);
   for (const unit of units) {

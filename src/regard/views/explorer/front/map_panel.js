@@ -3,9 +3,10 @@
 import { togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
 import { arrowsOf, button, clamp, create } from "./dom.js";
-import { cellName } from "./labels.js";
+import { axesOfPart, cellName } from "./labels.js";
 import { weightsTable } from "./figures.js";
 import { drawLegend, legend, scaleNote } from "./legend.js";
+import { holds } from "./neighbours_panel.js";
 import { cellBox, drawMap, drawSelection, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, startsOf } from "./pooling.js";
@@ -13,10 +14,11 @@ import { pixelsOf, weightText, withoutFirst } from "./scale.js";
 import { movedBy, showing, visiblePart, zoomedBy } from "./zoom.js";
 
 /** @typedef {import("./map_drawing.js").Picture} Picture */
+/** Smaller cells of the visible part, with the labels of their tokens. @typedef {Picture & {axes: Axes}} Detail */
 const MOST_PIXELS = 512, WAIT = 120;
 
-/** @param {Explorer} explorer @returns {Panel} */
-export function mapPanel(explorer) {
+/** @param {Explorer} explorer @param {(detail: Detail | null) => void} onDetail @returns {Panel} */
+export function mapPanel(explorer, onDetail) {
   const { state, family, ruler, say } = explorer;
   const base = create("canvas.map", { tabindex: 0, role: "application", "data-label": "map-label" });
   const over = create("canvas.over", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over);
@@ -26,11 +28,12 @@ export function mapPanel(explorer) {
   const element = create("div.map-panel", failure, frame, under);
   /** @type {Picture | null} */
   let whole = null;
-  /** @type {Picture | null} */
+  /** @type {Detail | null} */
   let detail = null;
   let at = mapLayout(ruler, explorer.axes(), null, 600, 600), timer = 0, note = "";
 
-  const visible = () => state.get().depth === "head" && state.get().view === "map";
+  const visible = () => state.get().depth === "head" && state.get().view === "map", axesNow = () => detail?.axes ?? explorer.axes();
+  const refine = (/** @type {Detail | null} */ found) => { detail = found; onDetail(found); };
   /** @param {Cells} cells @returns {Picture} */
   const pictureOf = (cells) => { const scale = explorer.scaleOf(cells); return { cells, scale, pixels: pixelsOf(explorer.overview, cells, scale) }; };
 
@@ -46,7 +49,7 @@ export function mapPanel(explorer) {
       try {
         const { about, arrays } = await explorer.source.rectangle({ layer, head, rows, cols, most });
         if (own !== whole || state.get().zoom !== zoom) return;
-        detail = partOf(about, arrays);
+        refine({ ...partOf(about, arrays), axes: axesOfPart(explorer.record(), explorer.axes(), about) });
         note = about.note ? say(`note-${about.note.replace(/^explorer-/, "")}`) : "";
       } catch (error) {
         note = /** @type {Failure} */ (error).key === "not-stored" ? say("note-stored") : explorer.fail(error);
@@ -70,9 +73,9 @@ export function mapPanel(explorer) {
   const draw = () => {
     if (!whole || !visible()) return;
     const wide = Math.max(220, element.clientWidth), high = Math.max(320, Math.min(760, 0.82 * innerHeight));
-    at = mapLayout(ruler, explorer.axes(), state.get().zoom, wide, high);
+    at = mapLayout(ruler, axesNow(), state.get().zoom, wide, high);
     const [across, down] = [at.left + at.width + 8, at.top + at.height + 6];
-    drawMap(explorer, canvasPen(sized(base, across, down), family), at, explorer.axes(), pictures());
+    drawMap(explorer, canvasPen(sized(base, across, down), family), at, axesNow(), pictures());
     keys.update((detail ?? whole).scale);
     tellMeaning();
     drawOver();
@@ -103,8 +106,7 @@ export function mapPanel(explorer) {
   };
   /** @param {number} query @param {number} key */
   const cellOf = (query, key) => {
-    const has = (/** @type {Picture} */ { cells }) => query >= cells.rowStarts[0] && query < cells.rowStarts[cells.R] && key >= cells.colStarts[0] && key < cells.colStarts[cells.C];
-    const { cells } = detail && has(detail) ? detail : /** @type {Picture} */ (whole);
+    const { cells } = detail && holds(detail.cells, query, key) ? detail : /** @type {Picture} */ (whole);
     return { cells, row: cellAt(cells.rowStarts, query), col: cellAt(cells.colStarts, key) };
   };
   const drawOver = () => {
@@ -116,7 +118,7 @@ export function mapPanel(explorer) {
   const tell = () => {
     const { query, key } = state.get();
     if (!whole || query === null || key === null || !base.matches(":focus")) return;
-    const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = explorer.axes();
+    const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = axesNow();
     explorer.announce(say(value === 0 ? "cell-masked" : "cell-said", {
       query: cellName(axes, cells, "query", row), key: cellName(axes, cells, "key", col), weight: weightText(value),
     }));
@@ -147,14 +149,15 @@ export function mapPanel(explorer) {
   return {
     element,
     show(cells, problem) {
-      [whole, detail, failure.hidden, failure.textContent] = [cells && pictureOf(cells), null, cells !== null, problem];
+      [whole, failure.hidden, failure.textContent] = [cells && pictureOf(cells), cells !== null, problem];
+      refine(null);
       frame.hidden = under.hidden = cells === null;
       draw();
       askForDetail();
     },
     update(_, has) {
       if (has("zoom")) {
-        if (detail && !covers(detail.cells, state.get().zoom)) detail = null;
+        if (detail && !covers(detail.cells, state.get().zoom)) refine(null);
         draw();
         askForDetail();
       } else if (has("lang", "theme", "view", "depth", "size")) draw();
@@ -163,7 +166,7 @@ export function mapPanel(explorer) {
     },
     figure(ruler) {
       if (!whole) return null;
-      const { pins, zoom } = state.get(), axes = explorer.axes(), width = figureWidth(axes, zoom), { scale } = detail ?? whole, { high, wide, texts } = meanings();
+      const { pins, zoom } = state.get(), axes = axesNow(), width = figureWidth(axes, zoom), { scale } = detail ?? whole, { high, wide, texts } = meanings();
       const map = mapFigure(explorer, ruler, axes, zoom, width, { pictures: pictures(), boxes: pins.map(([q, k]) => boxOf(q, k)) });
       return {
         width, height: map.height + 48, notes: [...texts.with(1, high * wide > 1 ? say("figure-cell", { high, wide }) : texts[1]), scaleNote(explorer, scale)],

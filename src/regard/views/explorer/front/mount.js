@@ -190,10 +190,11 @@ function shownAs(record, cells, { merge, scale }) {
 /** @param {Explorer} explorer */
 function build(explorer) {
   const { overview, root } = explorer, live = /** @type {HTMLElement} */ (root.querySelector("[data-live]"));
+  const neighbours = neighboursPanel(explorer);
   const panels = {
-    model: modelPanel(explorer), generation: generationPanel(explorer), map: mapPanel(explorer), lines: linesPanel(explorer),
+    model: modelPanel(explorer), generation: generationPanel(explorer), map: mapPanel(explorer, neighbours.refine), lines: linesPanel(explorer),
     sentence: sentencePanel(explorer), compare: comparePanel(explorer), numbers: numbersPanel(explorer),
-    image: imagePanel(explorer), neighbours: neighboursPanel(explorer), effect: effectPanel(explorer),
+    image: imagePanel(explorer), neighbours, effect: effectPanel(explorer),
   };
   const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), first = lead(explorer), heading = headHeading(explorer);
   const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);

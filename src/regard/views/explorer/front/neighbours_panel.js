@@ -8,7 +8,7 @@ import { weightText } from "./scale.js";
 
 const MOST = 8;
 
-/** @param {Explorer} explorer @returns {Panel} */
+/** @param {Explorer} explorer @returns {Panel & {refine(detail: {cells: Cells, axes: Axes} | null): void}}  `refine`: smaller cells of a part of the map */
 export function neighboursPanel(explorer) {
   const { state, say } = explorer, readout = create("dl.readout"), pinned = create("ol.pins");
   const lists = { key: create("ol.bar-list"), query: create("ol.bar-list") };
@@ -18,11 +18,14 @@ export function neighboursPanel(explorer) {
     titles.key, lists.key, titles.query, lists.query, pins);
   /** @type {Cells | null} */
   let shown = null;
+  /** @type {{cells: Cells, axes: Axes} | null} */
+  let detail = null;
 
   const draw = () => {
-    const { query, key, pins: all } = state.get(), cells = shown, axes = explorer.axes();
-    element.hidden = !cells;
-    if (!cells || query === null || key === null) return;
+    const { query, key, pins: all, view } = state.get();
+    element.hidden = !shown;
+    if (!shown || query === null || key === null) return;
+    const part = view === "map" && detail && holds(detail.cells, query, key) ? detail : null, { cells, axes } = part ?? { cells: shown, axes: explorer.axes() };
     const { values, C, R, attending } = cells, row = cellAt(cells.rowStarts, query), col = cellAt(cells.colStarts, key), value = values[row * C + col];
     const weight = attending[row] === 0 ? say("sees-nothing") : value === 0 ? say("masked") : `${say("weight")} ${weightText(value)}`;
     readout.replaceChildren(create("dt", say("query")), create("dd", isolated(cellName(axes, cells, "query", row))),
@@ -36,11 +39,13 @@ export function neighboursPanel(explorer) {
     };
     listed("key", C, (c) => values[row * C + c]);
     listed("query", R, (r) => values[r * C + col]);
-    titles.key.textContent = say(cells.rowStarts[row + 1] - cells.rowStarts[row] > 1 ? "looks-several" : "looks");
-    titles.query.textContent = say(cells.colStarts[col + 1] - cells.colStarts[col] > 1 ? "seen-several" : "seen");
+    const where = part ? say("in-part") : "", size = (/** @type {ArrayLike<number>} */ starts, /** @type {number} */ i) => starts[i + 1] - starts[i];
+    titles.key.textContent = say(size(cells.rowStarts, row) > 1 ? "looks-several" : "looks") + where;
+    titles.query.textContent = say(size(cells.colStarts, col) > 1 ? "seen-several" : "seen") + where;
     pins.hidden = !all.length;
     pinned.replaceChildren(...all.map(([q, k], number) => {
-      const r = cellAt(cells.rowStarts, q), c = cellAt(cells.colStarts, k), text = `${cellName(axes, cells, "query", r)} → ${cellName(axes, cells, "key", c)}`;
+      const { cells, axes } = part && holds(part.cells, q, k) ? part : { cells: /** @type {Cells} */ (shown), axes: explorer.axes() };
+      const { values, C } = cells, r = cellAt(cells.rowStarts, q), c = cellAt(cells.colStarts, k), text = `${cellName(axes, cells, "query", r)} → ${cellName(axes, cells, "key", c)}`;
       const remove = () => state.set({ pins: state.get().pins.filter((_, i) => i !== number) });
       return create("li", create("button.bar-row", { onclick: () => state.set({ query: q, key: k }) },
         create("b.badge", String(number + 1)), isolated(text), create("span", weightText(values[r * C + c]))),
@@ -50,9 +55,13 @@ export function neighboursPanel(explorer) {
   return {
     element,
     show(found) { shown = found; draw(); },
-    update(_, has) { if (has("query", "key", "pins", "lang")) draw(); },
+    refine(found) { detail = found; draw(); },
+    update(_, has) { if (has("query", "key", "pins", "lang", "view")) draw(); },
   };
 }
+
+/** Whether cells have a query and a key. @param {Cells} cells @param {number} query @param {number} key */
+export const holds = ({ rowStarts, colStarts, R, C }, query, key) => query >= rowStarts[0] && query < rowStarts[R] && key >= colStarts[0] && key < colStarts[C];
 
 /** The indices of the largest positive values, largest first. @param {number} count @param {(i: number) => number} value */
 const largest = (count, value) => times(count, (i) => i).filter((i) => value(i) > 0).sort((a, b) => value(b) - value(a)).slice(0, MOST);

@@ -116,7 +116,7 @@ class Attend(Protocol):
 
 
 class Top(NamedTuple):
-    """The top keys of each query, largest weight first, ties in any order. Both B H T k, k at most S."""
+    """The top keys of each query, largest weight first, of equal weights the earlier key. Both B H T k, k at most S."""
 
     indices: Array
     weights: Array

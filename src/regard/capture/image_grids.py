@@ -186,18 +186,18 @@ def _by_windows(rows: int, cols: int, window: int) -> np.ndarray:
     return np.lexsort((across, down, across // window, down // window))
 
 
-def _unpatched(flat: Tensor | None, order: np.ndarray, grid: Grid, channels: int = 3) -> Tensor | None:
-    """C h w from flattened patches, n (C · frames · side · side); the first frame of each."""
+def _unpatched(flat: Tensor | None, order: np.ndarray, grid: Grid) -> Tensor | None:
+    """3 h w from flattened patches, n (3 · frames · side · side); the first frame of each."""
     if flat is None or len(flat) != len(order):
         return None
     for frames in (2, 1):
-        side = round((flat.shape[1] / (channels * frames)) ** 0.5)
-        if side * side * frames * channels == flat.shape[1]:
-            patches = flat.reshape(-1, channels, frames, side, side)[:, :, 0]
+        side = round((flat.shape[1] / (3 * frames)) ** 0.5)
+        if 3 * frames * side * side == flat.shape[1]:
+            patches = flat.reshape(-1, 3, frames, side, side)[:, :, 0]
             sorted_ = torch.empty_like(patches)
             sorted_[torch.from_numpy(order).to(flat.device)] = patches
-            whole = sorted_.reshape(*grid, channels, side, side).permute(2, 0, 3, 1, 4)
-            return whole.reshape(channels, grid[0] * side, grid[1] * side)
+            whole = sorted_.reshape(*grid, 3, side, side).permute(2, 0, 3, 1, 4)
+            return whole.reshape(3, grid[0] * side, grid[1] * side)
     return None
 
 

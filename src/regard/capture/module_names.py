@@ -194,7 +194,11 @@ class Generation(NamedTuple):
 
 
 def running_generation() -> Generation:
-    """`is_generating` and `generated_length`, by one walk over the stack."""
+    """What the functions on the stack say about a running `generate`.
+
+    The length is read from its loop: an assistant's proposals, which one call may read together with the prompt, are
+    not counted.
+    """
     frame: FrameType | None = sys._getframe(1)
     length, is_running = None, False
     while frame is not None:
@@ -205,31 +209,6 @@ def running_generation() -> Generation:
         is_running = is_running or "generate" in name
         frame = frame.f_back
     return Generation(is_running, length)
-
-
-def is_generating() -> bool:
-    """Whether a model is generating text: a function on the stack has `generate` in its name."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if "generate" in frame.f_code.co_name:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def generated_length() -> int | None:
-    """The number of tokens that a running `generate` continues; None if none is running.
-
-    Read from its loop: an assistant's proposals, which one call may read together with the prompt, are not counted.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if _GENERATING.search(frame.f_code.co_name):
-            ids = _local(frame, "input_ids")
-            if isinstance(ids, Tensor) and ids.dim() == 2:
-                return int(ids.shape[1])
-        frame = frame.f_back
-    return None
 
 
 def _without_compiled(name: str) -> str:

@@ -7,27 +7,36 @@ rest. Queries that are bad themselves, or to which a bad key or value is visible
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regard.arrays import Array
 from regard.attention_call import AttentionCall
 from regard.axes import bin_count, bin_width
-from regard.dispatch.numpy_backends import Backend
+from regard.dispatch.numpy_backends import Backend, Run
 from regard.records import Statistics
 from regard.statistics_table import STATISTICS
+
+if TYPE_CHECKING:
+    from regard.dispatch.overflow import HugeRows
 
 
 def run_guarded(call: AttentionCall, backend: Backend) -> tuple[Array, Statistics]:
     """Run the backend so that masked values never change the output (rule 3 of the design)."""
-    run, check = backend.run, _start_finite_check(call)
+    check = _start_finite_check(call)
     if check is not None:
-        result = run(call)  # while the GPU checks
+        result = backend.run(call)  # while the GPU checks
         if check():
             return result
         del result  # frees its memory
     elif _surely_finite(call.q, call.k, call.v):
-        return run(call)
+        return backend.run(call)
+    return _run_without_bad_rows(call, backend.run)
+
+
+def _run_without_bad_rows(call: AttentionCall, run: Run) -> tuple[Array, Statistics]:
+    """Run on zeros in place of bad and huge rows, then correct the queries to which these are visible."""
     bad_q, bad_k, bad_v = (_bad_rows(x) for x in (call.q, call.k, call.v))
     clean = replace(
         call,
@@ -36,17 +45,17 @@ def run_guarded(call: AttentionCall, backend: Backend) -> tuple[Array, Statistic
         v=_fill(call.v, bad_v[..., None], 0),
     )
     huge = _huge_rows(clean)
-    flags = [bad_k, bad_k | ~bad_k, bad_v] if huge is None else [bad_k, bad_k | ~bad_k, bad_v, huge[1]]
-    # One call for all flags: a mask may have to evaluate T × S for it.
-    bad_key_visible, any_key_visible, bad_value_visible, *huge_visible = call.any_visible(
-        _per_query_head(flags, call)
-    )  # B H T each
+    every_key = bad_k | True
+    flags = [every_key, bad_k, bad_v] if huge is None else [every_key, bad_k, bad_v, huge.keys]
+    visible = call.any_visible(_per_query_head(flags, call))  # once for all: a mask may have to evaluate T × S for it
+    any_key_visible, bad_key_visible, bad_value_visible = visible[:3]  # B H T each
     if huge is None:
         out, found = run(clean)
     else:
         from regard.dispatch.overflow import run_despite_huge
 
-        out, found = run_despite_huge(clean, run, huge, affected=huge_visible[0] | (huge[0] & any_key_visible))
+        affected = visible[3] | (huge.queries & any_key_visible)
+        out, found = run_despite_huge(clean, run, huge, affected)
     no_weights = bad_key_visible | (bad_q & any_key_visible)
     no_output = no_weights | bad_value_visible
     return _fill(out, no_output[..., None], np.nan), _without(found, no_weights, call)
@@ -77,7 +86,7 @@ def _bad_rows(x: Array) -> Array:
     return bad_rows(x)
 
 
-def _huge_rows(call: AttentionCall) -> tuple[Array, Array] | None:
+def _huge_rows(call: AttentionCall) -> "HugeRows | None":
     if not call.is_torch:
         return None
     from regard.dispatch.overflow import huge_rows

@@ -33,12 +33,15 @@ class Support(NamedTuple):
 YES = Support(True)
 
 
+Run = Callable[[AttentionCall], tuple[Array, Statistics]]
+
+
 class Backend(NamedTuple):
     """One implementation of attention. `scratch` is the temporary memory of a call in bytes; 0 where it is small."""
 
     name: str
     answer: Callable[[AttentionCall], Support]
-    run: Callable[[AttentionCall], tuple[Array, Statistics]]
+    run: Run
     scratch: Callable[[AttentionCall], int] = lambda _: 0
 
 

@@ -40,22 +40,10 @@ def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
     if see.is_empty:
         return Record(shape=(B, H, T, S), padding=padding)
     call = _bound(call)
-    small = is_small(q, k)
-    if small:
-        with (
-            torch.no_grad() if torch.is_grad_enabled() else nullcontext(),
-            SingleThread() if B * H * T * S <= TINY and q.is_cpu else nullcontext(),
-        ):
-            weights, sums, scores = all_weights(call, lse)
-            needed = scores if see.max_score or see.top else None
-            masked = call.bound is not None and not sees_some_key(call.bound)
-            found = statistics_of(weights, sums, see, needed, padding, none_masked=not masked and call.bias is None)
-        if not (see.qk or see.values):  # for the one row of a token: nothing else needs the call
-            return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
+    if is_small(q, k) and not (see.qk or see.values):  # the one row of a token: nothing else needs the call
+        return Record(shape=(B, H, T, S), padding=padding, **_observe_at_once(call, lse)._asdict())
     attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError
-    if not small:
-        found = _observe(call, lse)
-    return make_record(call, found)
+    return make_record(call, _observe_at_once(call, lse) if is_small(q, k) else _observe(call, lse))
 
 
 class ObservedOutput(NamedTuple):
@@ -97,6 +85,21 @@ def _bound(call: AttentionCall) -> AttentionCall:
 def is_small(q: Tensor, k: Tensor) -> bool:
     """Whether a call has few enough scores to compute all its weights at once."""
     return 0 < q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] <= SMALL
+
+
+def _observe_at_once(call: AttentionCall, lse: Tensor | None) -> Statistics:
+    """The statistics of a small call, from all of its weights."""
+    see = call.see
+    assert see is not None
+    is_tiny = call.q.shape[:3].numel() * call.k.shape[2] <= TINY and call.q.is_cpu
+    with (
+        torch.no_grad() if torch.is_grad_enabled() else nullcontext(),
+        SingleThread() if is_tiny else nullcontext(),
+    ):
+        weights, sums, scores = all_weights(call, lse)
+        needed = scores if see.max_score or see.top else None
+        masked = call.bound is not None and not sees_some_key(call.bound)
+        return statistics_of(weights, sums, see, needed, call.padding, none_masked=not masked and call.bias is None)
 
 
 def _observe(call: AttentionCall, lse: Tensor | None) -> Statistics:

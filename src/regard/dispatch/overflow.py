@@ -7,11 +7,13 @@ queries to which they are visible are recomputed eagerly, a block of rows at a t
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
+from regard.dispatch.numpy_backends import Run
 from regard.dispatch.torch_backends import wants_gradient
 from regard.functional.attention import computing_dtype, scaled_dot_product_attention
 from regard.kernels.tiles import SCORES_AT_A_TIME
@@ -82,8 +84,15 @@ def bad_rows(x: Tensor) -> Tensor:
     return ~(x.abs() < huge(x.dtype)).all(-1)
 
 
-def huge_rows(call: AttentionCall) -> tuple[Tensor, Tensor] | None:
-    """The huge queries of a finite call, B H T, and the keys that are huge or have huge values, B G S.
+class HugeRows(NamedTuple):
+    """The huge queries of a call, B H T, and the keys that are huge or have huge values, B G S."""
+
+    queries: Tensor
+    keys: Tensor
+
+
+def huge_rows(call: AttentionCall) -> HugeRows | None:
+    """The huge rows of a finite call.
 
     None where there are none, where the code cannot branch on values, and where it does not matter.
     """
@@ -92,23 +101,17 @@ def huge_rows(call: AttentionCall) -> tuple[Tensor, Tensor] | None:
     if is_eager or not may_branch(call.q):
         return None
     huge_q, huge_k, huge_v = ((x.abs() >= huge(x.dtype)).any(-1) for x in (call.q, call.k, call.v))
-    huge_keys = huge_k | huge_v
-    return (huge_q, huge_keys) if huge_q.any() or huge_keys.any() else None
+    found = HugeRows(huge_q, huge_k | huge_v)
+    return found if found.queries.any() or found.keys.any() else None
 
 
-def run_despite_huge(
-    call: AttentionCall,
-    run: Callable[[AttentionCall], tuple[Tensor, Statistics]],
-    rows: tuple[Tensor, Tensor],
-    affected: Tensor,
-) -> tuple[Tensor, Statistics]:
+def run_despite_huge(call: AttentionCall, run: Run, rows: HugeRows, affected: Tensor) -> tuple[Tensor, Statistics]:
     """`run(call)` without its `huge_rows`; the output of the `affected` queries, B H T, is recomputed eagerly."""
-    huge_q, huge_keys = rows
     small = replace(
         call,
-        q=call.q.masked_fill(huge_q[..., None], 0),
-        k=call.k.masked_fill(huge_keys[..., None], 0),
-        v=call.v.masked_fill(huge_keys[..., None], 0),
+        q=call.q.masked_fill(rows.queries[..., None], 0),
+        k=call.k.masked_fill(rows.keys[..., None], 0),
+        v=call.v.masked_fill(rows.keys[..., None], 0),
     )
     out, found = run(small)
     if call.see is not None:

@@ -55,8 +55,8 @@ def has_emoji(character: str) -> bool:
     return found is not None and ord(character) in found[1]
 
 
-def label_image(text: str, outlines: Mapping[str, str], colour: tuple[int, int, int] = (0, 0, 0)) -> np.ndarray:
-    """The text as an image, rows × columns × RGBA.
+def label_image(text: str, outlines: Mapping[str, str]) -> np.ndarray:
+    """The text in black as an image, rows × columns × RGBA.
 
     outlines    the font file of each character that is not an emoji
     """
@@ -74,7 +74,7 @@ def label_image(text: str, outlines: Mapping[str, str], colour: tuple[int, int, 
     draw, left = ImageDraw.Draw(image), 0
     for (character, font), wide in zip(parts, widths, strict=True):
         draw.text(
-            (left, image.height // 2), character, font=font, fill=colour, anchor="lm", embedded_color=font is emoji
+            (left, image.height // 2), character, font=font, fill=(0, 0, 0), anchor="lm", embedded_color=font is emoji
         )
         left += wide
     # Scale down here: matplotlib would drop pixels.

@@ -107,7 +107,7 @@ def draw_on_axes(ax: "Axes", one: Picture, options: PlotOptions) -> "Axes":
     return _on_callers_axes(ax, one, options)
 
 
-def save_plot(trace: Trace, path: Path, head: int | Sequence[int] | None = None, lang: Language | None = None) -> None:
+def save_plot(trace: Trace, path: Path, head: int | Sequence[int] | None = None) -> None:
     """Write what `plot` draws in the format of the extension, completely or not at all, without pyplot.
 
     Raises as `plot`.
@@ -127,7 +127,7 @@ def save_plot(trace: Trace, path: Path, head: int | Sequence[int] | None = None,
         figure.set_layout_engine(layout)
         return figure, figure.subplots(rows, columns, squeeze=squeeze)
 
-    with use_language(drawable_language(chosen_language(lang))):
+    with use_language(drawable_language(chosen_language(None))):
         _draw_grid(subplots, _chosen_pictures(trace, None, head, 0), None, PlotOptions())
     drawn = BytesIO()
     figure.savefig(drawn, format=kind, dpi=150)

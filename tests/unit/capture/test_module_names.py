@@ -7,7 +7,7 @@ import torch
 from narrowing import present
 from torch import Tensor, nn
 
-from regard.capture.module_names import ModuleNames, is_generating, running_arguments, running_modules
+from regard.capture.module_names import Generation, ModuleNames, running_arguments, running_generation, running_modules
 
 
 class Probe(nn.Module):
@@ -152,8 +152,12 @@ def test_arguments_of_running_modules() -> None:
 
 
 def test_generation_is_detected_by_the_function_name() -> None:
-    def generate() -> bool:
-        return is_generating()
+    def generate() -> Generation:
+        return running_generation()
 
-    assert generate()
-    assert not is_generating()
+    def generate_ids(input_ids: Tensor) -> Generation:
+        return running_generation()
+
+    assert generate() == Generation(True, None)
+    assert generate_ids(torch.ones(2, 7)) == Generation(True, 7)
+    assert running_generation() == Generation(False, None)

@@ -27,7 +27,7 @@ from regard.views.explorer.still import png
 from regard.views.explorer.zoom import Cells
 from regard.views.image_attention import image_title
 from regard.views.labels import cut, printable_label, readable
-from regard.views.picture import Picture, first_share, picture, share_of_no_key
+from regard.views.picture import Picture, first_share, share_of_no_key
 
 PREFIX = "explorer-"
 """The start of the keys of all texts of the front end."""
@@ -256,11 +256,6 @@ def colours() -> dict[str, Any]:
         "diverging": [diverging(step / (COLOURS - 2) * 2 - 1) for step in range(COLOURS - 1)],
         "nan": nan_colour().rgb,
     }
-
-
-def pictures_of(record: Record, sample: int) -> list[Picture]:
-    """All heads of a sample."""
-    return [picture(record, head, sample) for head in range(record.shape[1])]
 
 
 class PictureTable:

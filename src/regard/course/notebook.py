@@ -21,7 +21,7 @@ from regard.course.grading.verdict import Verdict
 from regard.course.own_exercises.loading import find_exercise
 from regard.course.passed_answers import record
 from regard.errors import ArgumentError
-from regard.messages import Listed
+from regard.messages import Listed, say
 
 MOST = 10_000
 """Largest number of elements in a constant."""
@@ -177,6 +177,8 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
         text = program(task, *answers)
     verdict = grade(task, text, seed=seed)
     print(verdict)
+    if verdict.slip == "missing-name" and len(answers) < len(names := required_names(task)):
+        print(say("check-nothing", id=task.id, names=Listed(names)))
     record(task, verdict, text, report=print)
     return verdict
 
@@ -216,6 +218,8 @@ def required_names(task: Exercise) -> list[str]:
 def _add_definition(answer: Any, parts: dict[str, str]) -> str:
     """Add the source of a function or class after its dependencies; return its name."""
     found = _definition(answer)
+    if found is None and not callable(answer):
+        raise ArgumentError("check-not-a-function", what=_display_name(answer))
     if found is None:
         raise ArgumentError("check-no-source", what=_display_name(answer))
     name, text = found

@@ -20,6 +20,10 @@ MESSAGES: dict[str, Message] = {
         en="{id} is an answer sheet: pass its text as a string",
         zh="{id} 是答题纸：请以字符串传入它的文本",
     ),
+    "check-not-a-function": Message(
+        en="{what} is a value, such as the result of a call; pass the function or class itself, without calling it",
+        zh="{what} 是一个值，比如调用的结果；请传入函数或类本身，不要调用它",
+    ),
     "check-no-source": Message(
         en="the source of {what} is not available; define it with def or class in a cell or a file",
         zh="无法读取 {what} 的源代码；请在单元格或文件里用 def 或 class 定义它",

@@ -166,7 +166,7 @@ def test_a_mistake_in_a_notebook_gets_the_same_diagnosis(shift: Exercise, cell: 
     assert grade(shift, program(shift, space["shift"]), run=in_process).slip == "over-rows"
 
 
-@pytest.mark.parametrize("what", [len, np.exp, 3, "text", np.zeros(2)])
+@pytest.mark.parametrize("what", [len, np.exp])
 def test_a_function_without_source_is_reported(shift: Exercise, what: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         program(shift, what)
@@ -204,6 +204,22 @@ def test_a_sheet_is_given_as_its_text(capsys: pytest.CaptureFixture[str]) -> Non
     assert check("by-hand", "seed = 1").slip == "not-written"
     with pytest.raises(ArgumentError, match="pass its text"):
         check("by-hand", softmax)
+
+
+@pytest.mark.parametrize("what", [3, "text", np.zeros(2)])
+def test_the_result_of_a_call_is_no_answer(shift: Exercise, what: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        program(shift, what)
+    assert caught.value.key == "check-not-a-function"
+    assert type(what).__name__ in str(caught.value)
+
+
+def test_one_function_of_two_is_told_how_to_pass_both(
+    cell: Cell, space: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell("def self_attention(Q, K, V):\n    return V\n")
+    assert check("self-attention", space["self_attention"], seed=0).slip == "missing-name"
+    assert 'check("self-attention", compute_qkv, self_attention)' in capsys.readouterr().out
 
 
 def test_check_without_an_answer() -> None:
@@ -366,7 +382,7 @@ def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dic
 @pytest.mark.parametrize("text", ["", " \n", "\n\n"])
 def test_an_empty_cell_is_reported(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "empty" in str(check("by-hand", text))
-    with pytest.raises(ArgumentError, match="is not available"):
+    with pytest.raises(ArgumentError, match="is a value"):
         check("softmax", text)
 
 

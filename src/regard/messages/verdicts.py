@@ -203,6 +203,10 @@ MESSAGES: dict[str, Message] = {
         en="the indentation of line {line} does not match the lines above; use four spaces for every level",
         zh="第 {line} 行的缩进与上文不一致；每一级请统一用四个空格",
     ),
+    "source-magic": Message(
+        en="line {line} begins with % or !, which is a command of notebooks and not Python; delete the line",
+        zh="第 {line} 行以 % 或 ! 开头，那是笔记本的命令，不是 Python；请删掉这一行",
+    ),
     "source-colon": Message(
         en="line {line} needs a colon at its end, after def, if, for, while, else or class",
         zh="第 {line} 行末尾缺少冒号（def、if、for、while、else、class 后面要有）",

@@ -114,6 +114,8 @@ def syntax_hint(text: str, kind: str, message: str, line: int) -> str:
         return say("source-tabs", line=line)
     if kind == "IndentationError":
         return say("source-indentation", line=line)
+    if written.lstrip().startswith(("%", "!")):
+        return say("source-magic", line=line)
     sign = _strange_sign(written, message)
     if sign is None:
         return _missing_sign(message, line)

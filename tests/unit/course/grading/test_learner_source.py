@@ -95,6 +95,8 @@ def compiled(text: str) -> tuple[str, str, int]:
         ("x = (1, 2", "brackets of line 1"),
         ("x = 1)", "brackets of line 1"),
         ("x = 'a", "is not closed"),
+        ("%matplotlib inline\nx = 1", "line 1 begins with % or !"),
+        ("x = 1\n!pip install numpy", "line 2 begins with % or !"),
         ("x = = 1", "cannot parse line 1: invalid syntax"),
     ],
 )

@@ -148,6 +148,23 @@ def test_a_tensor_or_a_layer_in_the_place_of_a_parameter_is_named(written: str, 
     assert "b_Q" in str(verdict.diagnosis)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_an_array_in_the_place_of_a_tensor_is_named(name: str) -> None:
+    """The message asked for a tuple, although the output alone is enough."""
+    tried = exercise(name)
+    target = cases(name)[0].target
+    cut = "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0].detach().numpy()\n"
+    verdict = grade(tried, tried.solution + cut.format(target), seed=0, run=in_process)
+    assert (verdict.passed, verdict.slip) == (False, "wrong-type"), str(verdict)
+    assert "torch.Tensor, not numpy.ndarray" in str(verdict.diagnosis)
+
+
+def test_a_hidden_parameter_is_not_called_a_tensor() -> None:
+    tried = exercise("single-head-manual")
+    source = f"{tried.solution}\nSingleHeadSelfAttention_Manual.named_parameters = lambda *given, **more: iter(())\n"
+    assert grade(tried, source, seed=0, run=in_process).slip == "missing-parameter"
+
+
 def test_dropout_is_found_by_repeating_a_call() -> None:
     """PyTorch was seeded alike before each call, so that the same numbers were dropped."""
     tried = exercise("multi-head-self-attention-module")

@@ -146,7 +146,8 @@ def _missing(instance: Any, name: str) -> str:
     torch, found = sys.modules["torch"], getattr(instance, name, None)
     if isinstance(found, torch.nn.Module):
         return "layer-for-parameter"
-    return "plain-tensor" if isinstance(found, torch.Tensor) else "missing-parameter"
+    is_plain = isinstance(found, torch.Tensor) and not isinstance(found, torch.nn.Parameter)
+    return "plain-tensor" if is_plain else "missing-parameter"
 
 
 # --- gradients ----------------------------------------------------------------------------------------------

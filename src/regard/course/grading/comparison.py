@@ -148,7 +148,7 @@ def comparable_parts(expected: Any, got: Any) -> tuple[Any, Any]:
         return expected, got
     if isinstance(got, list | tuple) and len(got) == 2 and got[1] is None:
         return expected[0], got[0]
-    return (expected[0], got) if isinstance(got, np.ndarray) else (expected, got)
+    return (expected, got) if isinstance(got, list | tuple) else (expected[0], got)
 
 
 def answer_difference(

@@ -333,8 +333,8 @@ MESSAGES: dict[str, Message] = {
         zh="你的数是正确答案保留 {places} 位小数的结果；不要四舍五入",
     ),
     "slip-low-precision": Message(
-        en="your numbers are right to about three digits and all fit in float16: do not calculate in float16 or bfloat16",
-        zh="你的数只精确到大约三位，而且都能用 float16 表示：不要用 float16 或 bfloat16 计算",
+        en="your numbers are right to about three digits and all fit in float16; do not calculate in half precision",
+        zh="你的数只精确到大约三位，而且都能用 float16 表示：不要用半精度（float16、bfloat16）计算",
     ),
     "slip-near": Message(
         en="your numbers are close to the right ones, but not equal: the error is up to {most}. Possible causes: "

@@ -112,6 +112,8 @@ ATTENTION_MISTAKES = (
     Mistake("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format('')}"),)),
     Mistake("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format(', len(K) - len(Q)')}"),)),
     Mistake("winner-takes-all", ((POWERS, "(scores == scores.max(axis=-1, keepdims=True)) * 1.0"),)),
+    Mistake("winner-takes-all", ((WEIGHTS, "weights = np.eye(len(K))[scores.argmax(axis=-1)]"),)),
+    Mistake("powers-of-two", ((POWERS, POWERS.replace("np.exp(", "np.exp2(")),)),
     Mistake("returns-weights", ((RETURN, "return weights"),)),
     Mistake("returns-values", ((RETURN, "return V"),)),
     Mistake("returns-queries", ((RETURN, "return Q"),)),

@@ -54,6 +54,22 @@ MISTAKES = (
         "only-new-keys",
         ((LENGTHS, f"grown = (K, V)\n    K, V = k, v\n    {LENGTHS}"), (RETURN, "return weights @ V, grown")),
     ),
+    Mistake(
+        "only-old-keys",
+        (
+            (LENGTHS, f"grown = (K, V)\n    K, V = cache or (k, v)\n    {LENGTHS}"),
+            (RETURN, "return weights @ V, grown"),
+            (HIDDEN, "np.zeros((T, S), dtype=bool) if cache else np.arange(S) > query_at"),
+        ),
+    ),
+    Mistake(
+        "only-old-keys",
+        (
+            (LENGTHS, f"grown = (K, V)\n    K, V = cache or (k, v)\n    {LENGTHS}"),
+            (RETURN, "return weights @ V, grown"),
+            (HIDDEN, "np.zeros((T, S), dtype=bool)"),
+        ),
+    ),
     Mistake("not-grown", ((RETURN, "return weights @ V, (cache or (k, v))"),)),
     Mistake("only-new-kept", ((RETURN, "return weights @ V, (k, v)"),)),
     Mistake("new-before-old", ((JOINED, "np.concatenate([k, cache[0]]), np.concatenate([v, cache[1]])"),)),

@@ -81,6 +81,7 @@ MISTAKES = (
     Mistake("weights-transposed", (("weights @ v", "weights.transpose(0, 2, 1) @ v"),)),
     Mistake("keys-for-values", (("split(Q), split(K), split(V)", "split(Q), split(V), split(K)"),)),
     Mistake("shared-weights", ((WEIGHTS, f"{WEIGHTS}\n    weights = weights.mean(axis=0)"),)),
+    Mistake("first-weights", ((WEIGHTS, f"{WEIGHTS}\n    weights = weights[:1]"),)),
     Mistake("rounded", ((MERGED, f"np.round({MERGED}, 4)"),)),
     Mistake("mutates-input", (("q, k, v =", "Q /= np.sqrt(d_head)\n    q, k, v ="), (SCALE, ""))),
     Mistake("hard-coded", ((MERGED, "np.array([[0.7311, 0.5], [0.5, 0.7311]])"),)),

@@ -15,6 +15,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     halves = rng.permuted(np.tile([-1.0, -0.5, 0.5, 1.0], (3, 1)), axis=1)
     hidden = numbers(rng, 3, 4)
     hidden[np.arange(3), rng.permutation(4)[:3]] = -np.inf
+    low = np.where(np.isinf(hidden), -np.inf, halves - 16384)  # below every number that may stand for -inf
     return [
         call("softmax", numbers(rng, 3, 5), -1),
         call("softmax", numbers(rng, 4, 3), 0, about="axis-0"),
@@ -25,6 +26,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("softmax", halves[:2] + 1000, -1, about="large"),
         call("softmax", halves + np.array([[1000], [-1000], [0]]), -1, about="apart"),
         call("softmax", hidden, -1, about="hidden"),
+        call("softmax", low, -1, about="hidden-low"),
         call("softmax", numbers(rng, 3, 1), -1, about="one-number"),
         call("softmax", np.full((2, 3), numbers(rng, 1)), -1, about="all-equal"),
         *(call("softmax", scores(rng, 3, 4), -1, about=about) for about, scores in SCORES.items()),
@@ -46,6 +48,12 @@ MISTAKES = (
     Mistake("last-axis", (("axis=axis", "axis=-1"),)),
     Mistake("first-axis", (("axis=axis", "axis=0"),)),
     Mistake("whole-sum", ((DIVIDE, "powers / powers.sum()"),)),
+    *(
+        Mistake(
+            "infinity-filled", ((SHIFT, f"(x := np.where(np.isinf(x), {fill}, x)) - x.max(axis=axis, keepdims=True)"),)
+        )
+        for fill in ("-1e2", "-1e3", "-1e4")
+    ),
     Mistake("no-keepdims", ((", keepdims=True", ""),)),
     Mistake("not-divided", ((DIVIDE, "powers"),)),
     Mistake("no-exp", (("np.exp(shifted)", "x"),)),
@@ -58,6 +66,7 @@ MISTAKES = (
     *(Mistake("eps-added", ((DIVIDE, f"powers / (powers.sum(axis=axis, keepdims=True) + {eps})"),)) for eps in EPS),
     Mistake("truncated", ((DIVIDE, f"({DIVIDE}).astype(x.dtype)"),)),
     Mistake("returns-input", ((DIVIDE, "x"),)),
+    Mistake("divided-first", ((SHIFT, "x / np.abs(x).max(axis=axis, keepdims=True)"),)),
     Mistake("rounded", ((DIVIDE, f"np.round({DIVIDE}, 3)"),)),
     Mistake("mutates-input", ((f"shifted = {SHIFT}", "x -= x.max(axis=axis, keepdims=True)\n    shifted = x"),)),
     Mistake(

@@ -262,6 +262,32 @@ HUES = """() => {
 """How far the colours are from grey, above and below the diagonal."""
 
 
+@pytest.mark.parametrize("separators", [("[CLS]", "[SEP]", "[SEP]"), ("<s>", "</s>", "</s>")], ids=["BERT", "RoBERTa"])
+def test_one_text_of_a_pair_is_shown_against_the_other(
+    chromium: Browser, tmp_path: Path, separators: tuple[str, str, str]
+) -> None:
+    first, *ends = separators
+    twice = [ends[0]] * (2 if first == "<s>" else 1)
+    one, other = [first, "the", "cat", "sat", *twice], ["a", "dog", "ran", "away", ends[1]]
+    T = len(one) + len(other)
+    Trace.from_weights(np.full((1, T, T), 1 / T), one + other, kind="encoder").html(tmp_path / "page.html", lang="en")
+    with opened(chromium, tmp_path / "page.html", "view=lines") as page:
+        list_of = page.get_by_label("Texts")
+        assert list_of.locator("option").all_inner_texts() == ["both", "A → A", "A → B", "B → A", "B → B"]
+        list_of.select_option("A → B")
+        settled(page)
+        assert page.inner_text(".lines-panel > .quiet").startswith(f"{len(one) * len(other)} lines")
+        page.click(".lines-panel >> text=Show all")
+        settled(page)
+        assert list_of.input_value() == "0"
+        assert page.inner_text(".lines-panel > .quiet").startswith(f"{T * T} lines")
+
+
+def test_one_text_alone_is_no_pair(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "layers.html") as page:
+        assert page.get_by_label("Texts").is_hidden()
+
+
 def test_the_address_restores_the_state(chromium: Browser, folder: Path) -> None:
     address = "layer=1&head=2&lang=zh&theme=dark&view=lines&lines=horizontal&scale=log&heads=1.2&pins=3-1.4-0&at=3-1"
     with opened(chromium, folder / "layers.html", address) as page:

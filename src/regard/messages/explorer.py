@@ -70,6 +70,8 @@ MESSAGES: dict[str, Message] = {
     "explorer-scale-log": Message(en="logarithmic", zh="对数"),
     "explorer-scale-renormalised": Message(en="first token hidden, rows sum to 1", zh="略去首词元，每行重新归一化"),
     "explorer-scale-hidden": Message(en="first token hidden", zh="略去首词元"),
+    "explorer-pair": Message(en="Texts", zh="句对"),
+    "explorer-pair-both": Message(en="both", zh="全部"),
     "explorer-theme": Message(en="Light or dark", zh="切换深浅色"),
     "explorer-close": Message(en="Close", zh="关闭"),
     # --- head ---

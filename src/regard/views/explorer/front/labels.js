@@ -66,6 +66,19 @@ export function axesOfPart({ T, S, part }, axes, { rows, cols, labels }) {
   };
 }
 
+/** What part of the map is visible, in words. @param {Explorer} explorer @param {Axes} axes @param {{rows: Span, cols: Span}} part */
+export function partText({ say }, { query, key }, { rows, cols }) {
+  const name = (/** @type {Axis} */ axis, /** @type {Span} */ [start, stop]) => axis.name(Math.floor(start), Math.max(Math.floor(start) + 2, Math.ceil(stop)));
+  return say("part", { rows: name(query, rows), cols: name(key, cols), T: query.count, S: key.count });
+}
+
+/** The position of the second text of a pair, as BERT and RoBERTa separate them; null where there is one text. @param {Overview} overview @param {Attention} record */
+export function secondText({ labels }, { kind, T, S, part, labels: { tokens } }) {
+  const texts = kind === "cross" || kind === "decoder" || T !== S || part || tokens.keys === null ? [] : labels[tokens.keys], ends = texts.map((one) => one === "[SEP]" || one === "</s>");
+  const start = ends.findIndex((end, i) => !end && ends[i - 1]);
+  return start > 0 && ends.indexOf(true, start) > 0 ? start : null;
+}
+
 /** Words of these scripts are written downwards where there is little space; others are rotated. */
 const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff00-\uffef]+$/u;
 

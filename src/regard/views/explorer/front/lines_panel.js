@@ -1,12 +1,13 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
-import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
+import { arrowsOf, button, clamp, create, labelled, segments } from "./dom.js";
 import { digits, drawSamples, NARROW, samplesOf, tableOf, WIDE } from "./figures.js";
-import { cellLabel, downwards, startsOn } from "./labels.js";
+import { cellLabel, downwards, partText, startsOn } from "./labels.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, times } from "./pooling.js";
 import { shortWeight } from "./scale.js";
 import { newest, VALUES } from "./state.js";
+import { visiblePart } from "./zoom.js";
 
 const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE = 13, ACROSS = 26;
 /** Colours of heads that colour-blind people tell apart. */
@@ -16,11 +17,11 @@ const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#5
 export function linesPanel(explorer) {
   const { state, family, ruler, say } = explorer, turn = segments(explorer, "lines", VALUES.lines), latest = newest();
   const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
-  const told = create("p.quiet"), chips = create("div.chips", { role: "group", "data-label": "heads" });
+  const told = create("p.quiet"), zoomOut = button("zoom-all", () => state.set({ zoom: null })), chips = create("div.chips", { role: "group", "data-label": "heads" });
   const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
   const frame = create("div.lines-frame", canvas);
   const element = create("div.lines-panel",
-    create("div.tools", turn.element, labelled("threshold", range)), chips, told, frame);
+    create("div.tools", turn.element, labelled("threshold", range), zoomOut), chips, told, frame);
   /** @type {{head: number, cells: Cells, scale: Scale}[]} */
   let drawn = [];
   /** @type {ReturnType<typeof place> | null} */
@@ -38,23 +39,24 @@ export function linesPanel(explorer) {
   };
   /** Which words are shown and where they stand. @param {number} room @param {Pen} pen */
   const place = (room, pen) => {
-    const { cells } = drawn[0], { query, key, lines } = state.get(), upright = lines === "vertical";
-    const part = (/** @type {ArrayLike<number>} */ starts, /** @type {number | null} */ position) => {
-      const count = starts.length - 1, middle = cellAt(starts, position ?? 0), first = Math.max(0, Math.min(count - MOST_WORDS, middle - MOST_WORDS / 2));
-      return { first, stop: Math.min(count, first + MOST_WORDS) };
+    const { cells } = drawn[0], { query, key, lines, zoom } = state.get(), upright = lines === "vertical", axes = explorer.axes(), seen = visiblePart(zoom, axes.query.count, axes.key.count);
+    const part = (/** @type {Axis} */ axis, /** @type {Span} */ [from, to], /** @type {ArrayLike<number>} */ starts, /** @type {number | null} */ position) => {
+      const low = cellAt(starts, axis.positionOf(Math.floor(from))), high = cellAt(starts, axis.positionOf(Math.ceil(to)) - 1) + 1;
+      const first = clamp(cellAt(starts, position ?? 0) - MOST_WORDS / 2, low, Math.max(low, high - MOST_WORDS));
+      return { first, stop: Math.min(high, first + MOST_WORDS), cut: high - low > MOST_WORDS };
     };
-    const rows = part(cells.rowStarts, query), cols = part(cells.colStarts, key);
+    const rows = part(axes.query, seen.rows, cells.rowStarts, query), cols = part(axes.key, seen.cols, cells.colStarts, key);
     const names = (/** @type {Side} */ side, /** @type {{first: number, stop: number}} */ { first, stop }) => times(stop - first, (i) => cellLabel(explorer.axes(), cells, side, first + i));
     const labels = [names("query", rows), names("key", cols)], widest = labels.map((all) => Math.min(upright ? 170 : 110, Math.max(20, ...all.map((one) => pen.width(one, SIZE, 650)))));
     const single = labels.every((all) => all.every((one) => [...one].length <= 2)), longest = Math.max(...labels.map((all) => all.length));
     if (upright) {
       const width = Math.max(180, Math.min(760, room - 6));
       const most = Math.min(widest[0], 0.34 * width), other = Math.min(widest[1], 0.34 * width);
-      return { rows, cols, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
+      return { rows, cols, seen, labels, upright, single, width, height: longest * PITCH + 8, from: most + 12, to: width - other - 12, pitch: PITCH, most: [most, other] };
     }
     const pitch = single ? ACROSS : Math.max(20, Math.min(64, room / longest)), flat = single || Math.max(...widest) + 6 <= pitch;
     const [above, below] = labels.map((all, i) => (flat ? 24 : 18 + Math.max(...all.map((one) => { const stack = downwards(one); return stack ? SIZE * stack.length : Math.min(widest[i], pen.width(one, SIZE)); }))));
-    return { rows, cols, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
+    return { rows, cols, seen, labels, upright, single: flat, width: longest * pitch + 8, height: above + below + 240, from: above, to: above + 240, pitch, most: widest };
   };
   const draw = () => {
     if (!visible() || !drawn.length) return;
@@ -74,7 +76,8 @@ export function linesPanel(explorer) {
     const chosenRows = new Set(pins.map(([q]) => cellAt(cells.rowStarts, q))), chosenCols = new Set(pins.map(([, k]) => cellAt(cells.colStarts, k)));
     if (query !== null && direction === "looks") chosenRows.add(cellAt(cells.rowStarts, query));
     if (key !== null && direction === "seen") chosenCols.add(cellAt(cells.colStarts, key));
-    const strong = (/** @type {number} */ r, /** @type {number} */ c) => (direction === "looks" ? chosenRows.has(r) : chosenCols.has(c));
+    const [chosen, part] = direction === "looks" ? [chosenRows, box.rows] : [chosenCols, box.cols], all = ![...chosen].some((i) => i >= part.first && i < part.stop);
+    const strong = (/** @type {number} */ r, /** @type {number} */ c) => all || chosen.has(direction === "looks" ? r : c);
     const point = (/** @type {number} */ i, /** @type {number} */ end) => /** @type {Span} */ (box.upright ? [end, 4 + (i + 0.5) * box.pitch] : [4 + (i + 0.5) * box.pitch, end]);
     let count = 0;
     for (const pass of [false, true]) {
@@ -94,8 +97,9 @@ export function linesPanel(explorer) {
     words(pen, box, 0, chosenRows, point);
     words(pen, box, 1, chosenCols, point);
     range.value = String(Math.log10(Math.max(0.001, least)));
-    const part = box.rows.stop - box.rows.first < cells.R || box.cols.stop - box.cols.first < cells.C;
-    told.textContent = say(part ? "lines-part" : "lines-count", { count, weight: shortWeight(least), shown: MOST_WORDS });
+    const { zoom } = state.get(), lines = say(box.rows.cut || box.cols.cut ? "lines-part" : "lines-count", { count, weight: shortWeight(least), shown: MOST_WORDS });
+    told.textContent = zoom ? `${lines} · ${partText(explorer, explorer.axes(), box.seen)}` : lines;
+    zoomOut.hidden = !zoom;
   };
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {
@@ -159,7 +163,7 @@ export function linesPanel(explorer) {
       if (!visible()) return;
       if (has("layer", "heads", "lang", "view", "depth")) fillChips();
       if (stale) load();
-      else if (has("query", "key", "pins", "direction", "lines", "threshold", "lang", "theme", "view", "depth", "size")) draw();
+      else if (has("query", "key", "pins", "zoom", "direction", "lines", "threshold", "lang", "theme", "view", "depth", "size")) draw();
     },
     figure(pen) {
       if (!drawn.length || stale) return null;

@@ -3,7 +3,7 @@
 import { togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
 import { arrowsOf, button, clamp, create } from "./dom.js";
-import { axesOfPart, cellName } from "./labels.js";
+import { axesOfPart, cellName, partText } from "./labels.js";
 import { weightsTable } from "./figures.js";
 import { drawLegend, legend, scaleNote } from "./legend.js";
 import { holds } from "./neighbours_panel.js";
@@ -86,17 +86,12 @@ export function mapPanel(explorer, onDetail) {
     const { cells } = detail ?? /** @type {Picture} */ (whole), { zoom, merge } = state.get(), record = explorer.record();
     const high = cells.rowStarts[1] - cells.rowStarts[0], wide = cells.colStarts[1] - cells.colStarts[0], single = high === 1 && wide === 1;
     const unit = merge !== "tokens" && record.labels[merge] ? say(`cell-${merge}`) : single ? say("cell-exact") : say("cell-pooled", { high, wide });
-    const part = zoom && partText();
+    const part = zoom && partText(explorer, explorer.axes(), at);
     return { high, wide, texts: [say(`rows-${record.rowsMean}`), unit, part, zoom && note, record.prompt !== null && say("prompt", record)] };
   };
   const tellMeaning = () => {
     meaning.textContent = meanings().texts.filter(Boolean).join(" · ");
     zoomOut.hidden = !state.get().zoom;
-  };
-  const partText = () => {
-    const { query, key } = explorer.axes();
-    const name = (/** @type {Axis} */ axis, /** @type {Span} */ [start, stop]) => axis.name(Math.floor(start), Math.max(Math.floor(start) + 2, Math.ceil(stop)));
-    return say("part", { rows: name(query, at.rows), cols: name(key, at.cols), T: query.count, S: key.count });
   };
 
   /** A cell in units, of the finest picture that has it. @param {number} query @param {number} key */

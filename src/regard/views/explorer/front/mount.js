@@ -3,13 +3,13 @@
 import { firstSelection, openHead, togglePin, zoomMap } from "./actions.js";
 import { floats } from "./arrays.js";
 import { comparePanel } from "./compare_panel.js";
-import { chooser, create, isolated, segments, translate } from "./dom.js";
+import { chooser, create, isolated, labelled, segments, translate } from "./dom.js";
 import { effectPanel } from "./effect_panel.js";
 import { exportMenu } from "./export.js";
 import { generationPanel } from "./generation_panel.js";
 import { imagePanel } from "./image_panel.js";
 import { helpDialog, listenToKeys } from "./keyboard.js";
-import { axesOf, filled, headDoes, headTitle, percent } from "./labels.js";
+import { axesOf, filled, headDoes, headTitle, percent, secondText } from "./labels.js";
 import { linesPanel } from "./lines_panel.js";
 import { mapPanel } from "./map_panel.js";
 import { modelPanel } from "./model_panel.js";
@@ -73,6 +73,7 @@ async function view(element, root, source, options) {
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {
     const has = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
     if ([...changed].some((name) => !FREQUENT.has(name))) frame(state, has);
+    if (has("layer", "view", "merge", "zoom")) parts.pair.update(state);
     if (has("layer", "head", "scale", "merge")) latest(explorer.shownCells(state.layer, state.head), show, (error) => show(null, explorer.fail(error)));
     else selectFirst();
     for (const panel of Object.values(panels)) panel.update(state, has);
@@ -199,7 +200,7 @@ function build(explorer) {
   const help = helpDialog(explorer), bar = topBar(explorer, panels, help.open), first = lead(explorer), heading = headHeading(explorer);
   const depth = segments(explorer, "depth", VALUES.depth), views = segments(explorer, "view", VALUES.view);
   const merge = segments(explorer, "merge", VALUES.merge, "merge", { zoom: null }), scale = chooser(explorer, "scale", overview.scales);
-  const tools = create("div.tools", views.element, create("span.gap"), merge.element, scale.element);
+  const pair = pairChooser(explorer), tools = create("div.tools", views.element, create("span.gap"), merge.element, scale.element, pair.element);
   const head = create("section.card.stage", { "data-label": "depth-head" }, heading.element, tools,
     ...HEAD_VIEWS.map((name) => panels[name].element));
   const side = create("aside.card.side", { "data-label": "neighbours" }, panels.image.element, panels.neighbours.element, panels.effect.element);
@@ -230,7 +231,7 @@ function build(explorer) {
     bar.update();
   };
   const depths = create("nav.depths", { "data-label": "depth" }, depth.element);
-  return { panels, frame, help, children: [bar.element, first.element, depths, body, footer, help.element, live] };
+  return { panels, frame, pair, help, children: [bar.element, first.element, depths, body, footer, help.element, live] };
 }
 
 /** The texts, and the sentence that explains what is shown. @param {Explorer} explorer */
@@ -253,6 +254,25 @@ function topBar(explorer, panels, openHelp) {
     const other = state.get().lang === "zh" ? "English" : "中文";  // each language in its own name
     language.textContent = other;
     language.lang = state.get().lang === "zh" ? "en" : "zh-CN";
+  };
+  return { element, update };
+}
+
+/** For two texts read together: which of them reads, and which is read. It enlarges that part. @param {Explorer} explorer */
+function pairChooser(explorer) {
+  const { state, overview } = explorer, list = create("select", { onchange: () => state.set({ zoom: zooms()[Number(list.value)] }) },
+    create("option", { value: 0, "data-text": "pair-both" }), ...["A → A", "A → B", "B → A", "B → B"].map((name, i) => create("option", { value: i + 1 }, name)));
+  const element = labelled("pair", list);
+  /** @returns {State["zoom"][]} */
+  const zooms = () => {
+    const start = secondText(overview, explorer.record()), { query, key } = explorer.axes();
+    const texts = (/** @type {Axis} */ { unitOf, count }) => /** @type {Span[]} */ ([[0, unitOf(start ?? 0)], [unitOf(start ?? 0), count]]), [rows, cols] = [texts(query), texts(key)];
+    return [null, ...rows.flatMap((one) => cols.map((other) => ({ rows: one, cols: other })))];
+  };
+  /** @param {State} now */
+  const update = ({ view, zoom }) => {
+    element.hidden = secondText(overview, explorer.record()) === null || (view !== "map" && view !== "lines");
+    if (!element.hidden) list.value = String(Math.max(0, zooms().findIndex((one) => JSON.stringify(one) === JSON.stringify(zoom))));
   };
   return { element, update };
 }

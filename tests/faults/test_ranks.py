@@ -29,7 +29,7 @@ from regard.training.metrics import MetricsFile
 pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`
 
 DIVIDED = ("--set", "training.shard=true")
-IMPORTS = ("torch.distributed.fsdp", "regard.training.sharding")
+IMPORTS = ("torch.distributed.fsdp", "regard.training.sharded_store")
 """What a divided run imports."""
 KILLS = int(os.environ.get("REGARD_FAULTS_RANK_KILLS", "3"))
 LOST = "the same command again"

@@ -36,9 +36,13 @@ def _is_faster_by_bands(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # a traced graph keeps the number from the time of tracing
 def _threads() -> int:
     return torch.get_num_threads()
+
+
+# A traced graph keeps the number from the time of tracing. torch.compiler.assume_constant_result does the same, but
+# imports torch._dynamo, which takes longer than all of this package.
+_threads._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _linear_by_bands(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

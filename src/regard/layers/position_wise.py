@@ -106,6 +106,12 @@ INITIAL_STD = 0.02
 """The standard deviation of the initial weights of GPT-2 and BERT."""
 
 
+def initial_weight(*shape: int) -> nn.Parameter:
+    """A weight of random normal values; of none on the meta device, where drawing them would import torch._dynamo."""
+    weight = torch.empty(*shape)
+    return nn.Parameter(weight if weight.is_meta else weight.normal_(std=INITIAL_STD))
+
+
 class TokenEmbedding(nn.Module):
     """A learned vector for each id; `scaled` multiplies it by √d_model, as the 2017 paper does.
 
@@ -120,7 +126,7 @@ class TokenEmbedding(nn.Module):
         check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = math.sqrt(d_model) if scaled else None
         self.rounded_scale = rounded_scale
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=INITIAL_STD))
+        self.weight = initial_weight(vocab_size, d_model)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = F.embedding(ids, self.weight)
@@ -159,7 +165,7 @@ class OutputLayer(nn.Module):
         check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = 1 / math.sqrt(d_model) if scaled else None
         self.softcap = softcap
-        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=INITIAL_STD))
+        self.weight = None if tied else initial_weight(vocab_size, d_model)
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
         self.transform = None if transform is None else Linear(d_model, d_model, bias)
         self.activation = None if transform is None else transform[0]

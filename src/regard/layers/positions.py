@@ -15,7 +15,7 @@ from regard.config import Scaling
 from regard.functional.position_wise import floats
 from regard.functional.positions import apply_expanded_rotations, expand_rotations
 from regard.layer_checks import Pairing, buckets_per_side
-from regard.layers.position_wise import INITIAL_STD
+from regard.layers.position_wise import initial_weight
 
 
 class NoPositions(nn.Module):
@@ -59,7 +59,7 @@ class LearnedPositions(NoPositions):
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
         check_counts(max_len=(max_len, 1), d_model=(d_model, 1))
-        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=INITIAL_STD))
+        self.table = initial_weight(max_len, d_model)
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         return self.add_to(x, _from_zero(x) if positions is None else positions)
@@ -132,7 +132,7 @@ class RelativePositions(NoPositions):
         check_counts(n_heads=(n_heads, 1))
         buckets_per_side(n_buckets, max_distance, bidirectional)
         self.max_distance, self.bidirectional = max_distance, bidirectional
-        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=INITIAL_STD))
+        self.table = initial_weight(n_buckets, n_heads)
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         """The bias of the scores, (1 or B, H, T, S), for queries (T,) or (B, T) and keys."""

@@ -142,7 +142,7 @@ class _Run:
         """The checkpoints in a folder: of a divided model, written by all processes."""
         if not self.plan.shard:
             return CheckpointStore(folder, *options)
-        from regard.training.sharding import ShardedStore  # imports torch.distributed.checkpoint
+        from regard.training.sharded_store import ShardedStore  # imports torch.distributed.checkpoint
 
         return ShardedStore(folder, self.ranks, self.model.state_dict(), *options)
 

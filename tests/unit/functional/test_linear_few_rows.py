@@ -20,6 +20,11 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
+def test_marked_as_constant_as_pytorch_does_it() -> None:
+    marked = torch.compiler.assume_constant_result(lambda: 1)
+    assert vars(linear_few_rows._threads) == vars(marked)
+
+
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1), (3,), (4, 1), (2, 3), (1, 5), (32,), (33,), (0,)])
 @pytest.mark.parametrize("rows", [256, 257, 259])
 def test_it_equals_linear(threads: int, lead: tuple[int, ...], rows: int) -> None:

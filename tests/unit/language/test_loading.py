@@ -105,6 +105,12 @@ def test_a_missing_folder_lists_the_bundled_models(name: str, tmp_path: Path, mo
         regard.load(name)
 
 
+def test_loading_with_torch_does_not_import_its_compiler() -> None:
+    code = "import sys, regard; regard.load('poet', backend='torch').see('明月'); print('torch._dynamo' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
 def test_a_model_is_named_by_a_text_or_a_path() -> None:
     with pytest.raises(ArgumentError, match="found NoneType; the bundled models are: translator, poet"):
         regard.load(None)  # type: ignore[arg-type]

@@ -168,7 +168,12 @@ class SoftmaxTracker:
             if alias is not None:
                 self._add(one, result[0], copied(alias, args[0], result[0], dropped=True))
 
-    def _change(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+    def _change(self, func: Any, args: tuple[Any, ...], result: Tensor) -> CapturedWeights | None:
+        if func is aten.mul.Tensor and len(args) == 2:
+            for left, right in (args, args[::-1]):
+                found = self._product_of_one_key(left, right)
+                if found is not None:
+                    return found
         noisy = any(self._is_noise(x) for x in args)
         for one in self.followed:
             before = next((x for x in args if one.aliases_of(x)), None)
@@ -181,6 +186,27 @@ class SoftmaxTracker:
                 if func is SLICE and made is not None:
                     made = sliced(alias, before, made, *_slice_of(args))
                 self._add(one, result, made)
+        return None
+
+    def _product_of_one_key(self, left: Any, right: Any) -> CapturedWeights | None:
+        """The weights in a product with the values of a single key, for which einsum has no axis to sum over."""
+        if not (isinstance(left, Tensor) and isinstance(right, Tensor)) or left.dim() != right.dim():
+            return None
+        for one in reversed(self.followed):
+            alias = one.alias_of(left)
+            if alias is None or alias.shape[-1] > 1 or not 2 < len(alias.shape) < left.dim() or not alias.fits(left):
+                continue
+            order = alias.order(left)
+            widths = [at for at in range(left.dim()) if left.shape[at] == 1 < right.shape[at]]
+            if order is None or len(widths) != 1 or widths[0] in order[:-1] or right.shape[order[-2]] > 1:
+                continue
+            v = right.permute(
+                *order[:-2], *(at for at in range(right.dim()) if at not in (*order[:-2], *widths)), *widths
+            )
+            with Isolated():
+                v = v.flatten(len(order) - 2, -2).expand(*alias.shape[:-2], 1, -1)
+                return self._captured(alias, left, alias.weights(left), v)
+        return None
 
     def _add(self, one: _TrackedSoftmax, result: Tensor, alias: Alias | None) -> None:
         """Store an alias; a view, or a tensor changed in place, is stored beside others of the same storage."""

@@ -393,7 +393,8 @@ class Watcher:
             self.trace.defer(row, see)
             return Record(shape=(*row.q.shape[:3], row.S))
         # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
-        whole = see if see.lse and not see.qk else replace(see, lse=True, qk=see.qk and step is None)
+        keeps = see.qk and step is None
+        whole = see if see.lse and not see.qk else replace(see, lse=True, qk=keeps, v=see.v and keeps)
         record = record_of_call(captured, place.module, whole, padding)
         if kind == "cross":
             record = self.history.with_source_keys(place.name, captured, record)

@@ -66,6 +66,19 @@ def test_attention_is_recognised_by_its_product(how: str) -> None:
     assert_close(present(found.lse).reshape(2, 4, 5).float(), SCORES.logsumexp(-1), "statistic")
 
 
+@pytest.mark.parametrize("product", ["bhts,bhsd->bhtd", "bhts,bhsd->bthd"])
+@pytest.mark.parametrize("T", [1, 5])
+@pytest.mark.parametrize("B", [1, 2])
+def test_einsum_of_a_single_key(B: int, T: int, product: str) -> None:
+    """There einsum multiplies number by number."""
+    scores, v = (Q @ K.mT)[:B, :, :T, :1], V[:B, :, :1]
+    (found,) = captured_in(lambda: torch.einsum(product, scores.softmax(-1), v))
+    assert isinstance(found, CapturedWeights)
+    assert_same_bits(found.weights, torch.ones(B, 4, T, 1))
+    assert_same_bits(present(found.v), v)
+    assert_close(present(found.lse), scores[..., 0], "statistic")
+
+
 def test_one_head_of_one_sample() -> None:
     q, k, v = torch.randn(3, 5, 8)
     (record,) = records_of(lambda: (q @ k.T).softmax(-1) @ v, NOTHING)
@@ -87,6 +100,7 @@ OTHER: dict[str, Callable[[], object]] = {
     "a table that all samples share": lambda: SCORES[0].softmax(-1) @ torch.randn(5, 8),
     "a softmax over the queries": lambda: Q[..., :3, :].softmax(-2) @ V[..., :8, :].mT,
     "nothing at all": lambda: torch.zeros(2, 0, 5).softmax(-1) @ torch.zeros(2, 5, 3),
+    "a gate of one number": lambda: SCORES[..., :1].softmax(-1) * V,
     "a loss": lambda: F.cross_entropy(SCORES[0, 0], torch.arange(5)),
     "a product of something else": lambda: (SCORES.softmax(-1), Q @ K.mT),
     "one that was let go": dropped_tensor,

@@ -518,3 +518,18 @@ def test_a_cropped_window(name: str) -> None:
         T = record.shape[2]
         assert record.query_tokens == (tuple(names_of(text[0, :T].tolist())),)
         assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5
+
+
+def test_values_of_a_generation_are_those_of_the_prompt() -> None:
+    """A step keeps neither keys nor values: requesting them must not end the generation."""
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "vocab_size": 9}
+    config = transformers.LlamaConfig(**sizes, num_attention_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    model = transformers.LlamaForCausalLM(config).eval()
+    ids = torch.tensor([[3, 4, 5]])
+    with regard.watch(model, see=See(qk=True, v=True)) as trace:
+        model.generate(ids, max_new_tokens=3, min_new_tokens=3)
+    assert len(trace) == 3
+    with torch.no_grad(), regard.watch(model, see=See(outputs=True)) as again:
+        model(ids)
+    assert_close(trace[0].with_outputs().outputs, again[0].outputs, "output")
+    assert trace[1].weights().shape == (1, 2, 1, 4)

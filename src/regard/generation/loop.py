@@ -8,6 +8,7 @@ import numpy as np
 
 from regard.arrays import Array, check_counts, is_tensor, to_numpy
 from regard.errors import ArgumentError
+from regard.generation.lookup import check_lookup, greedy_by_lookup
 from regard.generation.prompts import (
     BatchReader,
     Decoding,
@@ -23,6 +24,7 @@ from regard.generation.prompts import (
     eos_ids,
     parse_prompts,
     read,
+    step_each,
 )
 from regard.generation.sampling import (
     GREEDY,
@@ -66,6 +68,18 @@ class Session:
         self._read.append(ids if is_tensor(ids) else np.array(ids))  # a copy: the caller may change its array
         return logits
 
+    def step_each(self, ids: Array) -> Array:
+        """Read ids (1, T) after the previous ones, and return the logits after each."""
+        logits = step_each(self.decoding, ids)
+        self._read.append(ids if is_tensor(ids) else np.array(ids))
+        return logits
+
+    def drop(self, count: int) -> None:
+        """Forget the last `count` ids."""
+        known = self.ids[: len(self.ids) - count]
+        self.decoding.crop(len(known))
+        self._read = [np.array(known, dtype=np.int64)]
+
     def _keep(self, ids: list[int]) -> int:
         """Crop the cache to its common prefix with `ids`, without the last id. Returns the length of the prefix."""
         known = self.ids
@@ -92,6 +106,7 @@ def generate(
     pick: Pick = GREEDY,
     eos: Ids = None,
     chunk: int | None = None,
+    lookup: int | None = None,
     **begin_options: Any,
 ) -> list[Any]:
     """The ids that the model appends to each prompt: at most `max_new`, up to an `eos`, which is left out.
@@ -104,6 +119,9 @@ def generate(
     pick      GREEDY, or Sampling(…)
     eos       the id, or the ids, that end a text
     chunk     the number of prompt columns read at a time
+    lookup    with GREEDY and one prompt: the most ids that one step reads at once. What followed the last ids when they
+              were there before is read in advance, and kept as far as the model picks the same: prompt lookup decoding.
+              The result is the same, sooner where a text repeats itself
 
     Other options go to `model.begin`. Raises ArgumentError before the model runs, and if logits are NaN.
 
@@ -116,7 +134,15 @@ def generate(
     [0, 0, 0, 0]
     """
     run = _begin(
-        model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
+        model,
+        prompts,
+        sources=sources,
+        max_new=max_new,
+        pick=pick,
+        eos=eos,
+        chunk=chunk,
+        lookup=lookup,
+        options=begin_options,
     )
     columns = list(run.columns(checked=bool(run.eos)))  # all steps run before values are copied from the device
     texts = [_before_eos(text, run.eos) for text in zip(*(to_numpy(ids).tolist() for ids in columns), strict=True)]
@@ -132,6 +158,7 @@ def stream(
     pick: Pick = GREEDY,
     eos: Ids = None,
     chunk: int | None = None,
+    lookup: int | None = None,
     **begin_options: Any,
 ) -> Iterator[Any]:
     """The ids of `generate`, one step at a time: for one flat prompt its ids, else a list per step with an id per row.
@@ -140,7 +167,15 @@ def stream(
     the first id. The caller may stop early: a session records exactly what was read.
     """
     run = _begin(
-        model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
+        model,
+        prompts,
+        sources=sources,
+        max_new=max_new,
+        pick=pick,
+        eos=eos,
+        chunk=chunk,
+        lookup=lookup,
+        options=begin_options,
     )
     return _stream(run)
 
@@ -170,9 +205,14 @@ class _Generation(NamedTuple):
     max_new: int
     eos: tuple[int, ...]
     chunk: int | None
+    lookup: int | None = None
 
     def columns(self, checked: bool) -> Iterator[Array]:
         """The picked ids, (B,), of each step. Unless `checked`, they stay on the device and no step waits for it."""
+        if self.lookup is not None:
+            found = greedy_by_lookup(self.reader, self.rows, self.max_new, self.eos, self.chunk, self.lookup)
+            yield from (np.array([id]) for id in found)
+            return
         logits = self.reader.read(self.rows.ids, self.chunk)
         ended = np.zeros(len(self.rows.ids), dtype=bool)
         invalid: Any = 0
@@ -203,12 +243,15 @@ def _begin(
     pick: Pick,
     eos: Ids,
     chunk: int | None,
+    lookup: int | None,
     options: dict[str, Any],
 ) -> _Generation:
     """Check all arguments, first those that need no model, and begin the decoding."""
     rows = parse_prompts(prompts)
     check_counts(max_new=(max_new, 1))
     check_chunk(chunk)
+    if lookup is not None:
+        check_lookup(lookup, rows, is_greedy=pick is GREEDY)
     if isinstance(pick, type) or not callable(getattr(pick, "start", None)):
         raise ArgumentError("pick-kind", found=repr(pick))
     reader: Reader
@@ -217,10 +260,13 @@ def _begin(
         reader = model
     else:
         reader = BatchReader(
-            begin_decoding(model, sources, len(rows.ids), options, ("sources", "max_new", "pick", "eos", "chunk"))
+            begin_decoding(
+                model, sources, len(rows.ids), options, ("sources", "max_new", "pick", "eos", "chunk", "lookup")
+            )
         )
     ends = eos_ids(eos, reader.decoding, rows, max_new)
-    return _Generation(reader, rows, pick.start(rows.ids, reader.decoding.vocab_size), max_new, ends, chunk)
+    picker = pick.start(rows.ids, reader.decoding.vocab_size)
+    return _Generation(reader, rows, picker, max_new, ends, chunk, lookup)
 
 
 def _check_session(rows: PromptRows, sources: Any, options: dict[str, Any]) -> None:

@@ -206,6 +206,21 @@ class Reader(Protocol):
     def step(self, ids: Array) -> Array:
         """Read one more id per sample, (B, 1), and return the logits after it."""
 
+    def step_each(self, ids: Array) -> Array:
+        """Read ids (1, T) and return the logits after each of them, (1, T, W)."""
+
+    def drop(self, count: int) -> None:
+        """Forget the last `count` ids."""
+
+
+def step_each(decoding: Decoding, ids: Array) -> Array:
+    """The logits after each of the ids (1, T). ArgumentError for a model that computes only the last ones."""
+    several: Any = decoding
+    if not hasattr(several, "step_each"):
+        raise ArgumentError("lookup-model", found=type(decoding).__name__)
+    logits: Array = several.step_each(ids)
+    return logits
+
 
 class BatchReader(NamedTuple):
     """A Reader that reads a batch of prompts of any lengths with a Decoding."""
@@ -219,6 +234,14 @@ class BatchReader(NamedTuple):
     def step(self, ids: Array) -> Array:
         """Take one step of the decoding."""
         return self.decoding.step(ids)
+
+    def step_each(self, ids: Array) -> Array:
+        """Take several steps at once."""
+        return step_each(self.decoding, ids)
+
+    def drop(self, count: int) -> None:
+        """Crop the cache."""
+        self.decoding.crop(self.decoding.length - count)
 
 
 def check_chunk(chunk: int | None) -> None:

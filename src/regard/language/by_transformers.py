@@ -225,7 +225,11 @@ class TransformersDecoding:
         return self._read.shape[1]
 
     def step(self, ids: Any, keep: Any = None) -> "torch.Tensor":
-        """Read ids (B, T) and return the logits after them."""
+        """Read ids (B, T) and return the logits after them, (B, W)."""
+        return self.step_each(ids, keep)[:, -1]
+
+    def step_each(self, ids: Any, keep: Any = None) -> "torch.Tensor":
+        """Read ids (B, T) and return the logits after each of them, (B, T, W)."""
         import torch
 
         new = to_numpy(ids).astype(np.int64)
@@ -237,7 +241,7 @@ class TransformersDecoding:
         with torch.no_grad(), quiet():
             found = self._model(input_ids=torch.from_numpy(given), past_key_values=self._cache, use_cache=True)
         self._cache = getattr(found, "past_key_values", None)
-        logits: torch.Tensor = found.logits[:, -1].float()
+        logits: torch.Tensor = found.logits[:, -new.shape[1] :].float()
         return logits
 
     def select(self, rows: list[int]) -> None:

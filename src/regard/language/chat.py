@@ -11,7 +11,7 @@ from regard.generation import Session, stream
 from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import check_task
-from regard.language.writing import chosen_pick, stop_texts, text_pieces
+from regard.language.writing import CHUNK, chosen_pick, stop_texts, text_pieces
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens
 from regard.text.segmentation import text_or_hex, token_bytes, word_groups
 from regard.text.tokenizer import IdTokenizer
@@ -53,7 +53,12 @@ def _rendered(model: "LanguageModel", messages: Any) -> str:
 
 
 def answer_ids(
-    model: "LanguageModel", ids: Sequence[int], pick: Pick, most: int | None, session: Session | None = None
+    model: "LanguageModel",
+    ids: Sequence[int],
+    pick: Pick,
+    most: int | None,
+    session: Session | None = None,
+    lookup: int | None = None,
 ) -> Iterator[int]:
     """The ids of the model's answer to a prompt, one by one. Raises TooLargeError where the prompt is too long."""
     limit = model.limit
@@ -65,7 +70,8 @@ def answer_ids(
         most = min(most, limit - len(ids) + 1)
     reader = session if session is not None else model.generator
     with one_blas_thread():
-        yield from stream(reader, list(ids), max_new=most, pick=pick, eos=model.special.ends or None)
+        ends = model.special.ends or None
+        yield from stream(reader, list(ids), max_new=most, pick=pick, eos=ends, chunk=CHUNK, lookup=lookup)
 
 
 def chat(
@@ -76,12 +82,14 @@ def chat(
     stop: str | Sequence[str] | None,
     streamed: bool,
     session: Session | None = None,
+    prompt_lookup: int | None = None,
     **sampling: Any,
 ) -> str | Iterator[str]:
     """The implementation of `LanguageModel.chat`."""
     stops, pick = stop_texts(stop), chosen_pick(model, **sampling)
     ids = conversation_ids(model, messages)
-    pieces = text_pieces(model.tokenizer, answer_ids(model, ids, pick, max_new_tokens, session), ids, stops)
+    answer = answer_ids(model, ids, pick, max_new_tokens, session, prompt_lookup)
+    pieces = text_pieces(model.tokenizer, answer, ids, stops)
     return pieces if streamed else "".join(pieces).strip()
 
 
@@ -111,6 +119,7 @@ class Conversation:
         *,
         max_new_tokens: int | None = None,
         stop: str | Sequence[str] | None = None,
+        prompt_lookup: int | None = None,
         **sampling: Any,
     ) -> Generator[str]:
         """The answer, piece by piece. The turn is recorded when the iterator ends or is closed."""
@@ -119,7 +128,7 @@ class Conversation:
         self._read, self._written = conversation_ids(self.model, turn), []
         answer = ""
         try:
-            ids = answer_ids(self.model, self._read, pick, max_new_tokens, self._session)
+            ids = answer_ids(self.model, self._read, pick, max_new_tokens, self._session, prompt_lookup)
             for piece in text_pieces(self.model.tokenizer, self._recorded(ids), self._read, stops):
                 answer += piece
                 yield piece

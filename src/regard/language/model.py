@@ -149,6 +149,7 @@ class LanguageModel:
         beams: int | None = None,
         stop: str | Sequence[str] | None = None,
         stream: bool = False,
+        prompt_lookup: int | None = None,
         **sampling: Any,
     ) -> str | Iterator[str]:
         """A text that begins with the prompt: the same seed gives the same text.
@@ -158,6 +159,8 @@ class LanguageModel:
         beams           beam search with that many texts at once, in place of sampling
         stop            a text, or several: the output ends before the first of them
         stream          return an iterator over the added text, piece by piece, in whole characters
+        prompt_lookup   at temperature 0, the most tokens that one step reads at once where the text repeats itself: the
+                        same tokens, sooner
         sampling        temperature (0 always takes the most likely token, whatever the seed), top_k, top_p, min_p,
                         repetition_penalty, seed
 
@@ -166,7 +169,17 @@ class LanguageModel:
         """
         from regard.language.writing import write
 
-        return write(self, prompt, form, max_new=max_new_tokens, beams=beams, stop=stop, streamed=stream, **sampling)
+        return write(
+            self,
+            prompt,
+            form,
+            max_new=max_new_tokens,
+            beams=beams,
+            stop=stop,
+            streamed=stream,
+            prompt_lookup=prompt_lookup,
+            **sampling,
+        )
 
     @overload
     def chat(self, messages: "Sequence[Message]", *, stream: Literal[False] = ..., **options: Any) -> str: ...
@@ -179,6 +192,7 @@ class LanguageModel:
         max_new_tokens: int | None = None,
         stop: str | Sequence[str] | None = None,
         stream: bool = False,
+        prompt_lookup: int | None = None,
         **sampling: Any,
     ) -> str | Iterator[str]:
         """The answer to a conversation, by the chat template of the model's own tokenizer.
@@ -190,7 +204,15 @@ class LanguageModel:
         """
         from regard.language.chat import chat
 
-        return chat(self, messages, max_new_tokens=max_new_tokens, stop=stop, streamed=stream, **sampling)
+        return chat(
+            self,
+            messages,
+            max_new_tokens=max_new_tokens,
+            stop=stop,
+            streamed=stream,
+            prompt_lookup=prompt_lookup,
+            **sampling,
+        )
 
     def see(self, text: str, *, output: str | None = None, see: "See | None" = None) -> "Seen":
         """Run the whole model once on a text and its output, and record the attention of every head.

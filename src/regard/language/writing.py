@@ -32,6 +32,10 @@ _FULL_WIDTH = dict(zip(",.?!;", "，。？！；", strict=True))
 """The Chinese form of ASCII punctuation."""
 
 
+CHUNK = 2048
+"""Tokens of a prompt that are read at a time: what its layers compute at once stays small for long prompts."""
+
+
 class Prompt(NamedTuple):
     """What the model reads before it generates: an <eos> and the header of the form, then the prompt."""
 
@@ -48,16 +52,19 @@ def write(
     beams: int | None = None,
     stop: str | Sequence[str] | None = None,
     streamed: bool = False,
+    prompt_lookup: int | None = None,
     **sampling: Any,
 ) -> str | Iterator[str]:
     """The implementation of `LanguageModel.generate`."""
     stops = stop_texts(stop)
+    if beams is not None and prompt_lookup is not None:
+        raise ArgumentError("beams-and", name="prompt_lookup")
     if beams is not None:
         return _search(model, prompt, form, beams, max_new, stops, streamed, sampling)
     pick = chosen_pick(model, **sampling)
     start = read_prompt(model, prompt, form)
     if not (streamed or stops):
-        new = continue_prompt(model, start, pick, max_new)
+        new = continue_prompt(model, start, pick, max_new, prompt_lookup)
         return model.tokenizer.decode([*start.ids, *without_cut_character(model.tokenizer, new)])
     before = [*start.header, *start.ids]
     check_length(start, model.limit)
@@ -66,7 +73,10 @@ def write(
 
     def ids() -> Iterator[int]:
         with one_blas_thread():
-            yield from stream(model.generator, before, max_new=most, pick=pick, eos=model.special.ends or None)
+            ends = model.special.ends or None
+            yield from stream(
+                model.generator, before, max_new=most, pick=pick, eos=ends, chunk=CHUNK, lookup=prompt_lookup
+            )
 
     pieces = text_pieces(model.tokenizer, ids(), before, stops)
     return pieces if streamed else model.tokenizer.decode(start.ids) + "".join(pieces)
@@ -208,14 +218,19 @@ def with_punctuation(settings: "Settings", prompt: str, form: str | None = None)
     return "".join(each + mark for each, mark in zip(lines, cycle("，。"), strict=False))[:-1]
 
 
-def continue_prompt(model: "LanguageModel", start: Prompt, pick: Pick, max_new: int | None = None) -> list[int]:
+def continue_prompt(
+    model: "LanguageModel", start: Prompt, pick: Pick, max_new: int | None = None, lookup: int | None = None
+) -> list[int]:
     """The ids that the model adds, up to an <eos>: at most `max_new`, by default as many as fit."""
     before = [*start.header, *start.ids]
     check_length(start, model.limit)
     if max_new is None:
         max_new = default_max_new(model, start)
     with one_blas_thread():  # for one text, several threads would wait longer than they work
-        found: list[int] = generate(model.generator, before, max_new=max_new, pick=pick, eos=model.special.ends or None)
+        ends = model.special.ends or None
+        found: list[int] = generate(
+            model.generator, before, max_new=max_new, pick=pick, eos=ends, chunk=CHUNK, lookup=lookup
+        )
     return found
 
 

@@ -11,6 +11,27 @@ MESSAGES: dict[str, Message] = {
         zh="没有安装 PyTorch；安装后更快：pip install 'regard[torch]'",
     ),
     "backend-large": Message(en="{count:,} weights: faster with PyTorch", zh="有 {count:,} 个权重，用 PyTorch 更快"),
+    "backend-int8": Message(en="weights as 8-bit integers, by PyTorch", zh="权重取 8 位整数，用 PyTorch 计算"),
+    "backend-int8-slow": Message(
+        en="weights as 8-bit integers, by PyTorch; without a C++ compiler (such as g++) generation is slow",
+        zh="权重取 8 位整数，用 PyTorch 计算；没有 C++ 编译器（如 g++），生成较慢",
+    ),
+    "int8-backend": Message(
+        en='weights="int8" needs regard\'s own Transformer and backend="torch"; this model is computed by {found}',
+        zh='weights="int8" 需要 regard 自己的 Transformer 和 backend="torch"；这个模型由 {found} 计算',
+    ),
+    "lookup-greedy": Message(
+        en="prompt lookup needs greedy generation: set the temperature to 0 and use no repetition penalty",
+        zh="prompt lookup 只用于贪心生成：请把温度设为 0，并且不用重复惩罚",
+    ),
+    "lookup-model": Message(
+        en="prompt lookup needs the logits after every token of a step, and {found} returns only the last ones",
+        zh="prompt lookup 需要一步中每个 token 之后的 logits，而 {found} 只返回最后一个",
+    ),
+    "lookup-one": Message(
+        en="prompt lookup generates for one prompt at a time, and there are {found}",
+        zh="prompt lookup 一次只能用于一个提示，而这里有 {found} 个",
+    ),
     "backend-other-family": Message(
         en="models of type {found} are computed by the transformers package",
         zh="{found} 类型的模型由 transformers 计算",

@@ -83,6 +83,15 @@ class Decoding:
 
         keep (B, T) is False for padding before a text. Padding is masked, and positions do not count it.
         """
+        return self._checked_step(ids, keep)
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def step_each(self, ids: Any) -> Tensor:
+        """Read ids (B, T) without padding; return the logits after each of them, (B, T, W)."""
+        return self._checked_step(ids, None, each=True)
+
+    def _checked_step(self, ids: Any, keep: Any, each: bool = False) -> Tensor:
         check_evaluating(self._model)
         ids = checked_ids(self._model.config, on_device("ids", ids, self._device))
         if self._samples is not None:
@@ -92,7 +101,10 @@ class Decoding:
         if keep is not None:
             self._set_padding(padding_after(as_array("keep", keep), tuple(ids.shape), self.length, before))
         try:
-            logits = self._one_token_step(ids) if ids.shape[1] == 1 else self._read(ids)
+            if each:
+                logits = self._read(ids, each=True)
+            else:
+                logits = self._one_token_step(ids) if ids.shape[1] == 1 else self._read(ids)
         except BaseException:  # interrupted: some layers have read the ids, others have not
             self._past.crop(self.length)
             self._set_padding(before)
@@ -142,12 +154,12 @@ class Decoding:
             self._samples = None if self._memory is None else self._initial_samples
             self._one_token_step = self._make_step()
 
-    def _read(self, ids: Tensor) -> Tensor:
+    def _read(self, ids: Tensor, each: bool = False) -> Tensor:
         model = self._model
         assert model.decoder is not None
         x = model.embed_checked(ids)
         x = model.decoder(x, self._past.span(ids), self._memory, self._memory_keep, self._attend)
-        return model.logits(x[:, -1])
+        return model.logits(x if each else x[:, -1])
 
     def _make_step(self) -> Any:
         """The function that reads one token, compiled if requested; made anew when the memory it uses has changed."""

@@ -209,6 +209,15 @@ class Decoding:
 
         keep (B, T) is False for padding before a text. Padding is masked, and positions do not count it.
         """
+        return logits_of(self._net, self._read(ids, keep)[:, -1])
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def step_each(self, ids: Any) -> np.ndarray:
+        """Read ids (B, T) without padding; return the logits after each of them, (B, T, W)."""
+        return logits_of(self._net, self._read(ids, None))
+
+    def _read(self, ids: Any, keep: Any) -> np.ndarray:
+        """Read ids (B, T); return the last layer's vectors, (B, T, D)."""
         ids = checked_ids("ids", ids, self._net.config)
         check_capacity(self.length + ids.shape[1], self.max_len)
         if self._samples is not None:
@@ -233,7 +242,7 @@ class Decoding:
         if self.length == 0:
             self._initial_samples = len(ids)
         self.length, self._samples, self._padding = len(columns), len(ids), padding
-        return logits_of(self._net, x[:, -1])
+        return x
 
     def select(self, rows: Sequence[int]) -> None:
         """Continue with these samples in this order; rows may repeat or be left out."""

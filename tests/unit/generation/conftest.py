@@ -50,6 +50,13 @@ class ToyDecoding:
         state = self.start + (places * places * (self.ids + 1)).sum(-1)
         return self.toy.rows(state % STATES)
 
+    def step_each(self, ids: Any) -> Any:
+        """The logits after each id, in one step."""
+        before = len(self.steps)
+        each = [self.step(ids[:, at : at + 1]) for at in range(ids.shape[1])]
+        self.steps[before:] = [tuple(ids.shape)]
+        return self.toy.xp.stack(each, 1)
+
     def select(self, rows: list[int]) -> None:
         self.selected.append(rows)
         self.ids, self.keep = self.ids[rows], self.keep[rows]

@@ -198,7 +198,11 @@ def test_stream_checks_arguments_at_the_call(toy: Any) -> None:
         ([[1], [1] * 4], {"max_new": 4}, "4 ids and max_new=4"),
         ([[1], [2]], {"sources": [1, 2]}, r"found 1 sources and 2 prompts; give as many"),
         ([1], {"temperature": 0.7}, r"temperature is about sampling.*: pick=Sampling\(temperature=0.7\)"),
-        ([1], {"cash": 1}, "no option 'cash'; there are: sources, max_new, pick, eos, chunk, source_mask, cache"),
+        (
+            [1],
+            {"cash": 1},
+            "no option 'cash'; .*: sources, max_new, pick, eos, chunk, lookup, source_mask, cache",
+        ),
         ([1], {"source": [[1]]}, "no option 'source'; there are: sources, "),
     ],
 )

@@ -145,6 +145,33 @@ def test_a_new_turn_reads_only_what_is_new(model: LanguageModel, other: Language
         assert [message["role"] for message in talk.messages] == ["system", *["user", "assistant"] * 2]
 
 
+def test_prompt_lookup_answers_the_same(folder: Path, model: LanguageModel, other: LanguageModel) -> None:
+    for one in (model, other, load(folder, backend="torch")):
+        plain, sooner = Conversation(one), Conversation(one)
+        for text in ("The cat sat. The cat", "sat. The cat sat."):
+            answers = [
+                "".join(talk.ask(text, max_new_tokens=16, temperature=0, prompt_lookup=most))
+                for talk, most in ((plain, None), (sooner, 5))
+            ]
+            assert answers[0] == answers[1]
+        written = one.generate("The cat sat. The cat", max_new_tokens=16, temperature=0)
+        assert one.generate("The cat sat. The cat", max_new_tokens=16, temperature=0, prompt_lookup=4) == written
+    with pytest.raises(ArgumentError, match="temperature"):
+        model.generate("The cat", temperature=1.0, prompt_lookup=4)
+    with pytest.raises(ArgumentError, match="prompt_lookup"):
+        model.generate("The cat", beams=2, prompt_lookup=4)
+
+
+def test_a_long_prompt_is_read_in_parts(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = model.generate("The cat sat on the mat.", max_new_tokens=6, temperature=0)
+    talk = [{"role": "user", "content": "The cat sat on the mat."}]
+    answer = model.chat(talk, max_new_tokens=6)
+    for module in ("writing", "chat"):
+        monkeypatch.setattr(f"regard.language.{module}.CHUNK", 3)
+    assert model.generate("The cat sat on the mat.", max_new_tokens=6, temperature=0) == expected
+    assert model.chat(talk, max_new_tokens=6) == answer
+
+
 def test_an_answer_that_is_interrupted_is_kept(model: LanguageModel) -> None:
     talk = Conversation(model)
     pieces = talk.ask("The cat", max_new_tokens=50)

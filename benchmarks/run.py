@@ -27,7 +27,7 @@ def main() -> None:
         measured = CASES[options.alone].run(options.rounds)
         json.dump({"times": measured.times, "facts": measured.facts}, sys.stdout)
         return
-    names = options.cases or [name for name, case in CASES.items() if case.gpu == options.gpu]
+    names = options.cases or [name for name, case in CASES.items() if case.gpu == options.gpu and not case.on_request]
     results = {name: measure_in_process(name, options.rounds, ROOT / "src") for name in names}
     for name, measured in results.items():
         print_table(name, measured)

@@ -1,6 +1,18 @@
 """The benchmark cases: operations, shapes and bounds. Baselines are imported, not rewritten."""
 
-from benchmarks.cases import attention, bundled, gpu, learning, loading, models, monitor, survey, training, watch
+from benchmarks.cases import (
+    attention,
+    bundled,
+    gpu,
+    language,
+    learning,
+    loading,
+    models,
+    monitor,
+    survey,
+    training,
+    watch,
+)
 from benchmarks.cases.case import Case
 
 CASES = {
@@ -8,6 +20,7 @@ CASES = {
     for case in (
         *attention.CASES,
         *models.CASES,
+        *language.CASES,
         *loading.CASES,
         *bundled.CASES,
         *training.CASES,

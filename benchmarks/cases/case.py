@@ -19,6 +19,8 @@ class Case:
     warm_up: int = 2
     gpu: bool = False
     """Whether it needs a CUDA device; on a machine that has one, only such cases are measured unless named."""
+    on_request: bool = False
+    """Whether it needs files that are not in the repository, and is measured only if named."""
     facts: Callable[[Measured], dict[str, float]] = lambda _: {}
     """Numbers measured besides the race, or computed from it, by name."""
     fact_bounds: tuple[tuple[str, str, float | None], ...] = ()

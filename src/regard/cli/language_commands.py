@@ -10,7 +10,7 @@ import typer
 
 from regard.cli import interrupts
 from regard.cli.entry import FILE
-from regard.cli.model_input import BackendOption, LineNotes, notes_as_json, open_model, print_notes
+from regard.cli.model_input import BackendOption, LineNotes, WeightsOption, notes_as_json, open_model, print_notes
 from regard.cli.number_options import beam_count, number_from_zero, whole_number
 from regard.cli.streams import hint_at_file, join_words, print_message, put, read_stdin, stdin_batches, write_json
 from regard.errors import ArgumentError, RegardError
@@ -109,6 +109,9 @@ TopK = Annotated[str | None, typer.Option("--top-k", metavar="metavar-number", h
 TopP = Annotated[str | None, typer.Option("--top-p", metavar="metavar-value", help="help-top-p")]
 MinP = Annotated[str | None, typer.Option("--min-p", metavar="metavar-value", help="help-min-p")]
 Stop = Annotated[list[str] | None, typer.Option("--stop", metavar="metavar-text", help="help-stop")]
+PromptLookup = Annotated[
+    str | None, typer.Option("--prompt-lookup", metavar="metavar-number", help="help-prompt-lookup")
+]
 Seed = Annotated[str, typer.Option("--seed", metavar="metavar-number", help="help-generate-seed")]
 
 
@@ -127,14 +130,16 @@ def generate(
     min_p: MinP = None,
     beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-generate-beams")] = None,
     stop: Stop = None,
+    lookup: PromptLookup = None,
     streamed: Annotated[bool, typer.Option("--stream", help="help-stream")] = False,
     count: Annotated[str, typer.Option("--count", metavar="metavar-number", help="help-count")] = "1",
     model: Annotated[str, typer.Option("--model", metavar="metavar-generate-model", help="help-generate-model")] = POET,
     backend: BackendOption = None,
+    weights: WeightsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
-    options = _options(most, temperature, top_k, top_p, min_p, stop)
+    options = _options(most, temperature, top_k, top_p, min_p, stop, lookup)
     if beams is not None:
         options["beams"] = beam_count(beams)
     if streamed and as_json:
@@ -145,7 +150,7 @@ def generate(
 
     from regard.language.writing import read_prompt, with_punctuation
 
-    writer = open_model(model, backend)
+    writer = open_model(model, backend, weights)
     streamed = streamed or (sys.stdout.isatty() and beams is None and not as_json)
     outputs = []
     for at in range(first, first + texts):
@@ -176,6 +181,7 @@ def _options(
     top_p: str | None,
     min_p: str | None,
     stop: list[str] | None,
+    lookup: str | None,
 ) -> dict[str, Any]:
     """The options of `LanguageModel.generate` and `chat` that were given."""
     return {
@@ -185,6 +191,7 @@ def _options(
         "top_p": None if top_p is None else number_from_zero("--top-p", top_p),
         "min_p": None if min_p is None else number_from_zero("--min-p", min_p),
         "stop": stop or None,
+        "prompt_lookup": None if lookup is None else whole_number("--prompt-lookup", lookup, least=1),
     }
 
 
@@ -222,16 +229,20 @@ def chat(
     top_p: TopP = None,
     min_p: MinP = None,
     stop: Stop = None,
+    lookup: PromptLookup = None,
     seed: Seed = "0",
     backend: BackendOption = None,
+    weights: WeightsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     if model is None:
         raise ArgumentError("chat-which")
-    options = _options(most, temperature, top_k, top_p, min_p, stop) | {"seed": whole_number("--seed", seed, least=0)}
+    options = _options(most, temperature, top_k, top_p, min_p, stop, lookup) | {
+        "seed": whole_number("--seed", seed, least=0)
+    }
     from regard.language.chat import Conversation, check_chat
 
-    reader = open_model(model, backend)
+    reader = open_model(model, backend, weights)
     check_chat(reader)
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
     if is_terminal:

@@ -22,11 +22,16 @@ BackendOption = Annotated[
 ]
 
 
-def open_model(name: str, backend: str | None = None) -> "LanguageModel":
+WeightsOption = Annotated[
+    str | None, typer.Option("--weights", metavar="metavar-weights", help="help-weights", show_default=False)
+]
+
+
+def open_model(name: str, backend: str | None = None, weights: str | None = None) -> "LanguageModel":
     """The model of that name; says when the package transformers computes it, and why."""
     from regard.language.loading import load
 
-    model = load(name, backend=backend)  # type: ignore[arg-type]  # `load` checks the name
+    model = load(name, backend=backend, weights=weights)  # type: ignore[arg-type]  # `load` checks the names
     if model.backend.name == "transformers" and backend is None:
         print_message(say("cli-by-transformers", reason=model.backend.reason))
     return model

@@ -8,16 +8,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.functional.int8_weight import Int8Weight
+
 MAX_ROWS = 32
 """The largest number of rows of x for which bands were measured to be faster."""
 
 
-def linear_rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x (…, n) with a weight (m, n) stored as in `nn.Linear`: (…, m).
+def linear_rows(x: Tensor, weight: Tensor | Int8Weight, bias: Tensor | None = None) -> Tensor:
+    """x (…, n) with a weight (m, n) stored as in `nn.Linear`, or as 8-bit integers: (…, m).
 
     >>> linear_rows(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     tensor([[1., 2., 3.]])
     """
+    if isinstance(weight, Int8Weight):
+        return weight.product(x, bias)
     return _linear_by_bands(x, weight, bias) if _is_faster_by_bands(x, weight) else F.linear(x, weight, bias)
 
 

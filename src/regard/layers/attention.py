@@ -19,6 +19,7 @@ from regard.config.transformer import check_groups, check_head_count
 from regard.dispatch import attend_in_model
 from regard.errors import DtypeError, ShapeError
 from regard.functional import merge_heads, split_heads
+from regard.functional.int8_weight import Int8Weight
 from regard.layers.position_wise import Linear
 from regard.masks import Mask
 from regard.records import Attend, Kind
@@ -241,7 +242,7 @@ class MultiHeadAttention(nn.Module):
         of a sum of three (docs/log.md). In generation reading the weights dominates, so they are not concatenated.
         """
         parts = (self.q_proj, self.k_proj, self.v_proj)
-        if not (x.is_cuda and torch.is_grad_enabled()):
+        if not (x.is_cuda and torch.is_grad_enabled()) or isinstance(self.q_proj.weight, Int8Weight):
             return self.q_proj(x), self.k_proj(x), self.v_proj(x)
         biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
         weights: list[Tensor] = [part.weight for part in parts]

@@ -15,13 +15,14 @@ from regard.config.styles import check_dropout
 from regard.config.transformer import Activation, inner_activation
 from regard.errors import ArgumentError
 from regard.functional import layer_norm, rms_norm
+from regard.functional.int8_weight import Int8Weight
 from regard.functional.linear_few_rows import linear_rows
 from regard.functional.position_wise import ACTIVATIONS, ActivationFunction, get_activation
 from regard.messages import Listed
 
 
 class Linear(nn.Linear):
-    """x Wᵀ + b: `nn.Linear` with a faster forward for few rows."""
+    """x Wᵀ + b: `nn.Linear` with a faster forward for few rows; `weight` may be an `Int8Weight`."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear_rows(x, self.weight, self.bias)
@@ -129,7 +130,8 @@ class TokenEmbedding(nn.Module):
         self.weight = initial_weight(vocab_size, d_model)
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = F.embedding(ids, self.weight)
+        weight: Tensor | Int8Weight = self.weight
+        x = weight.rows(ids) if isinstance(weight, Int8Weight) else F.embedding(ids, weight)
         if self.factor is None:
             return x
         if not self.rounded_scale:
@@ -171,7 +173,7 @@ class OutputLayer(nn.Module):
         self.activation = None if transform is None else transform[0]
         self.transform_norm = None if transform is None else transform[1]
 
-    def forward(self, x: Tensor, rows: Tensor) -> Tensor:
+    def forward(self, x: Tensor, rows: Tensor | Int8Weight) -> Tensor:
         """x (…, D) to logits (…, W); `rows` is the embedding's weight (W, D), used if tied."""
         if self.transform is not None and self.activation is not None and self.transform_norm is not None:
             x = self.transform_norm(self.activation(self.transform(x)))

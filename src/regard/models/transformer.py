@@ -41,23 +41,33 @@ from regard.layers.position_wise import INITIAL_STD
 from regard.masks import Mask
 from regard.models.decoding import Decoding, start_decoding
 from regard.models.inputs import Span, checked_ids, checked_positions, checked_segments, full_span
+from regard.models.int8 import float_weights, round_weights, rounded_names, rounded_tensor
 from regard.records import Attend, Kind
 
 
 def stored_tensors(
-    weights: Weights | HubWeights, dtype: str | None = None, *, mapped: bool = False
+    weights: Weights | HubWeights,
+    dtype: str | None = None,
+    *,
+    mapped: bool = False,
+    rounded: frozenset[str] = frozenset(),
 ) -> dict[str, Tensor]:
     """Each weight by name, contiguous.
 
     dtype    of all weights, such as "float32"; by default each has the one in which it is stored
     mapped   a weight that needs no conversion is not copied: its part of the file is read on access. The file must not
              be changed in place while the model is used; changing the weight does not change the file
+    rounded  the names of matrices that become 8-bit integers
     """
     dtypes, found = weights.dtypes, dict[str, Tensor]()
     for name in weights:
         raw = weights.raw(name)
         tensor = _as_tensor(raw, getattr(torch, dtype or dtypes[name])).contiguous()
         is_copy = tensor.data_ptr() != raw.ctypes.data
+        if name in rounded:
+            found |= rounded_tensor(name, tensor.float())
+            weights.release(name)
+            continue
         if not (is_copy or mapped):
             tensor, is_copy = tensor.clone(), True
         if is_copy:
@@ -201,8 +211,11 @@ class Transformer(nn.Module):
         )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write config.json and model.safetensors; load them with `read`, or in NumPy `checkpoints.read_model`."""
-        save_model(folder, self.config, self.state_dict())
+        """Write config.json and model.safetensors; load them with `read`, or in NumPy `checkpoints.read_model`.
+
+        A model with 8-bit weights is stored in 8 bits.
+        """
+        save_model(folder, self.config, float_weights(self), int8=bool(rounded_names(self)))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> "Transformer":
@@ -210,11 +223,20 @@ class Transformer(nn.Module):
         return cls.of_stored(read_model(folder))
 
     @classmethod
-    def of_stored(cls, stored: Stored, dtype: str | None = None, *, mapped: bool = False) -> "Transformer":
-        """The model of a folder that is already opened; `stored_tensors` describes the other arguments."""
+    def of_stored(
+        cls, stored: Stored, dtype: str | None = None, *, mapped: bool = False, int8: bool = False
+    ) -> "Transformer":
+        """The model of a folder that is already opened, in evaluation mode.
+
+        dtype, mapped   as for `stored_tensors`
+        int8            large matrices as 8-bit integers (`round_weights`), each rounded while it is read
+        """
         with torch.device("meta"):  # no initial weights: they are replaced at once
             model = cls(stored.config)
-        model.load_state_dict(stored_tensors(stored.tensors, dtype, mapped=mapped), assign=True)
+            if int8:
+                round_weights(model)
+        tensors = stored_tensors(stored.tensors, dtype, mapped=mapped, rounded=rounded_names(model))
+        model.load_state_dict(tensors, assign=True)
         return model.eval()
 
 

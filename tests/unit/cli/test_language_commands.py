@@ -42,6 +42,19 @@ def test_each_line_is_a_turn(run: Run, folder: Path) -> None:
     assert second["text"] == "sat 猫"
 
 
+def test_weights_and_prompt_lookup(run: Run, folder: Path) -> None:
+    plain = run("generate", "The cat", "--model", str(folder), "--max-tokens", "6", "--temperature", "0")
+    options = ["--max-tokens", "6", "--temperature", "0", "--prompt-lookup", "4"]
+    assert run("generate", "The cat", "--model", str(folder), *options).out == plain.out
+    rounded = run("generate", "The cat", "--model", str(folder), *options, "--weights", "int8")
+    assert rounded.code == 0, rounded.err
+    assert rounded.out.startswith("The cat")
+    done = run("chat", "--model", str(folder), *options, "--weights", "int8", "--json", stdin=b"The cat\n")
+    assert done.code == 0, done.err
+    assert run("generate", "a", "--model", str(folder), "--weights", "int3").code == 2
+    assert run("generate", "a", "--model", str(folder), "--prompt-lookup", "0").code == 2
+
+
 def test_options_of_sampling(run: Run, folder: Path) -> None:
     from regard import load
 

@@ -276,7 +276,7 @@ MESSAGES: dict[str, Message] = {
         "  regard generate\n"
         "  regard generate --form 7x4 --seed 3 --count 2\n"
         '  regard generate "明月" --temperature 0.6\n'
-        "  regard generate --model FOLDER --max-tokens 50 --top-p 0.9 The capital of France is",
+        "  regard generate --model FOLDER --top-p 0.9 The capital of France is",
         zh="示例：\n"
         "  regard generate\n"
         "  regard generate --form 七绝 --seed 3 --count 2\n"

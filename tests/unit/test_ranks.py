@@ -100,6 +100,7 @@ DEFERRED_IMPORTS = {
     ("regard.dispatch.backend_choice", "regard.functional.fused"),
     ("regard.dispatch.recording", "regard.dispatch.torch_backends"),
     ("regard.language.loading", "regard.models"),
+    ("regard.language.loading", "regard.functional.int8_weight"),
     ("regard.cli.doctor_command", "torch"),
     ("regard.cli.training_commands", "regard.recipes.evaluating"),
     ("regard.cli.training_commands", "regard.recipes.recipe"),

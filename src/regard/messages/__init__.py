@@ -32,6 +32,7 @@ MODULES = (
     "hand_calculation",
     "language_commands",
     "language_models",
+    "loading",
     "learning",
     "models",
     "runs",

@@ -26,7 +26,7 @@ from benchmarks.attention_settings import TOP, Setting
 from benchmarks.measure import Contender
 from regard import Mask, attend
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.key_sums import sum_over_queries

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard import See
 from regard.axes import bin_width
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.support import ForwardRequest
 
 BINS, TOP = 256, 8

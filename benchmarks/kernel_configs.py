@@ -25,7 +25,7 @@ from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
 from regard import Mask
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import cores
+from regard.kernels.division import cores
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.hopper.config import KernelConfig, config_for

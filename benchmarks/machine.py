@@ -7,7 +7,7 @@ from importlib import metadata
 
 def machine() -> dict[str, str]:
     """Processor, cores, and relevant versions; nothing that identifies a person or a host."""
-    from regard.kernels.tiles import cores
+    from regard.kernels.division import cores
 
     return {
         "processor": _processor(),

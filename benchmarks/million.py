@@ -23,7 +23,7 @@ from benchmarks.commit import commit
 from benchmarks.machine import machine
 from regard import Mask, See
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.forward import forward
 from regard.kernels.triton.support import ForwardRequest, ForwardResult, bands_of
 from regard.records import Record

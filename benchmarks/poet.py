@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.dated import finish, heading, table
 from making.poet.data import SEPARATOR
 from making.poet.ngram import KneserNey, read
-from regard.evaluation.poems import FORMS, lines_of, rhymes, right_lines
+from regard.evaluation.scores import FORMS, lines_of, rhymes, right_lines
 from regard.generation import Sampling
 from regard.language.loading import load
 from regard.language.model import LanguageModel

@@ -16,8 +16,8 @@ import numpy as np
 from making.poet.data import SEPARATOR
 from making.poet.ngram import read
 from regard.dispatch import attend_in_model
-from regard.evaluation.poems import lines_of, rhyme_groups
-from regard.kernels.blocked.workers import one_blas_thread
+from regard.evaluation.scores import lines_of, rhyme_groups
+from regard.kernels.division import one_blas_thread
 from regard.language.loading import load
 from regard.reference import softmax
 

@@ -28,7 +28,8 @@ RANKS = {
 }
 NOTES = {
     "src/regard/course/exercises/": "One folder for each exercise: `task.toml` (texts), `stub.py`, `solution.py`,"
-    " `grader.py` (calls and known mistakes); an answer sheet has neither stub nor solution",
+    " `grader.py` (calls and known mistakes); an answer sheet has neither stub nor solution."
+    " `template` is for exercises of one's own",
     "src/regard/": "Modules of the package itself",
 }
 
@@ -44,10 +45,12 @@ def ranks() -> ModuleType:
 
 
 def files() -> list[Path]:
-    """Every Python file below src/, without those of single exercises and of the template for them."""
-    template = SOURCE / "regard/course/own_exercises/template"
-    found = (path for path in SOURCE.rglob("*.py") if template not in path.parents)
-    return sorted(path for path in found if not path.match("course/exercises/*/*.py"))
+    """Every Python file below src/, without those of single exercises."""
+    return sorted(
+        path
+        for path in SOURCE.rglob("*.py")
+        if not path.match("course/exercises/*/*.py") and path.parent.name != "right"
+    )
 
 
 def first_sentence(path: Path) -> str:

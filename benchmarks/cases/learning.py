@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.cases.case import Case
 from benchmarks.measure import Contender, Measured
 from regard.course.catalogue import exercise
-from regard.course.learner_model.parts import USED
+from regard.course.learner_model.building import USED
 from regard.course.passed_answers import PassedAnswers
 
 LIST = "regard learn list"

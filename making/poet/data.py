@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from regard.evaluation.poems import form_of, lines_of
+from regard.evaluation.scores import form_of, lines_of
 from regard.text.normalise import simplified
 
 OTHER = "杂"

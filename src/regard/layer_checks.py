@@ -1,4 +1,4 @@
-"""What layers in NumPy and in torch share: rules and checks of positions and of recurrent layers, and Projections.
+"""What layers in NumPy and in torch share: checks and constants of positions and recurrent layers, and Projections.
 
 Only shapes and Python numbers, no arrays. The formulas are in `reference` and `functional`.
 """

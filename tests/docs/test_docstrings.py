@@ -29,10 +29,8 @@ PACKAGES = (
 def modules() -> dict[str, Path]:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        if path.match("course/exercises/*/stub.py") or path.match("course/exercises/*/solution.py"):
+        if any(path.match(f"course/exercises/*/{name}") for name in ("stub.py", "solution.py", "right/*.py")):
             continue  # texts for learners, which are never imported
-        if "course/own_exercises/template/" in path.as_posix():
-            continue  # texts for learners
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = path
     return found

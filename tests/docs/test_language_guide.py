@@ -22,7 +22,7 @@ import regard
 from regard.checkpoints.tensor_file import CONFIG, TENSORS
 from regard.cli import main
 from regard.config.weights import weight_shapes
-from regard.evaluation.poems import form_of
+from regard.evaluation.scores import form_of
 from regard.language import BUNDLED
 from regard.language.hub_files import FIELDS, SETTINGS
 from regard.language.loading import TOKENIZER, bundled

@@ -20,8 +20,7 @@ from regard.course.catalogue import entries, exercise
 from regard.course.grading.process import NUMPY, TORCH
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import BACKUP, NAME, RATINGS, ProgressFile
-from regard.course.questions import IN_OWN_WORDS, LEVELS, WAITS
-from regard.course.questions.interview import LIMITS
+from regard.course.questions import IN_OWN_WORDS, LEVELS, LIMITS, WAITS
 from regard.messages import LANGUAGES, Language, say, use_language
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +57,7 @@ def test_commands_work_and_the_verdict_is_the_one_shown(
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("regard.cli.learn.check_command.time", SimpleNamespace(sleep=interrupt))
+    monkeypatch.setattr("regard.cli.learn.exercise_commands.time", SimpleNamespace(sleep=interrupt))
     mine, shown = PAGE.blocks(lang, "python")[0], PAGE.blocks(lang, "text")[0]
     for words in commands(lang):
         if "certificate" in words:  # nothing is passed above

@@ -9,7 +9,7 @@ from pages import comparable
 
 from regard.course.catalogue import exercise
 from regard.course.lessons import Lesson, lesson, lessons
-from regard.course.lessons.notebook_file import notebook_text
+from regard.course.lessons.markdown import notebook_text
 from regard.messages import LANGUAGES, Language
 
 

@@ -10,7 +10,7 @@ from pages import ROOT, Page, printed_lines
 
 from regard.config.recurrent import RecurrentConfig
 from regard.course.catalogue import entries
-from regard.course.drawings.measured import measured
+from regard.course.drawings import measured
 from regard.course.lessons import Lesson, lesson, lessons
 from regard.messages import LANGUAGES, Language
 from regard.recipes.recipe import config_of, read_recipe

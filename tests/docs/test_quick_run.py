@@ -8,8 +8,8 @@ from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 SOURCE, UNIT = ROOT / "src", ROOT / "tests" / "unit"
-LEARNERS = ("course/exercises", "course/own_exercises/template")
-"""Folders of programs for learners, which are no packages of ours."""
+LEARNERS = "course/exercises"
+"""The folder of programs for learners, which are not our packages."""
 
 
 def selection() -> ModuleType:

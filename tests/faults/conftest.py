@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.lives import RECIPE, fork_server, wait_until
-from faults.stage import Setup, newest
+from faults.fault_setup import Setup, newest
+from faults.fork_server import RECIPE, fork_server, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.stage import (
+from faults.fault_setup import (
     ZH,
     Setup,
     assert_error,

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from faults.lives import EVERY, RECIPE, STEPS, Child, ChildResult, ForkServer, fork_server, wait_until
-from faults.stage import wait_until_between_saves
+from faults.fault_setup import wait_until_between_saves
+from faults.fork_server import EVERY, RECIPE, STEPS, Child, ChildResult, ForkServer, fork_server, wait_until
 from regard.training.checkpoint_store import CheckpointStore
 from regard.training.metrics import MetricsFile
 

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.lives import EVERY, RECIPE, STEPS, wait_until
-from faults.stage import (
+from faults.fault_setup import (
     CHINESE,
     ZH,
     Setup,
@@ -31,6 +30,7 @@ from faults.stage import (
     numbers,
     wait_until_between_saves,
 )
+from faults.fork_server import EVERY, RECIPE, STEPS, wait_until
 from regard.training.checkpoint_store import CheckpointStore
 
 pytestmark = pytest.mark.long  # whole runs that are killed: `make test-long` and `make test-faults`

@@ -17,7 +17,7 @@ from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 
 if AVAILABLE := torch.cuda.is_available():  # without such a device Triton may be missing
-    from regard.kernels.tiles import Bins
+    from regard.kernels.division import Bins
     from regard.kernels.triton import hopper
     from regard.kernels.triton.attention import observe
     from regard.kernels.triton.forward import forward

@@ -24,7 +24,7 @@ from regard.functional.statistics import statistics_of
 from regard.records import Statistics
 
 if torch.cuda.is_available():  # without such a device Triton may be missing
-    from regard.kernels.tiles import Bins
+    from regard.kernels.division import Bins
     from regard.kernels.triton.attention import attention, observe
     from regard.kernels.triton.autograd import attention_with_gradient
     from regard.kernels.triton.forward import forward

@@ -26,7 +26,7 @@ pytestmark = [
 
 PROGRAMS = programs()
 SOLUTION = HOME / "exercises" / "softmax" / "solution.py"
-WITHOUT = Path(__file__).parents[1] / "without_layers.py"
+WITHOUT = Path(__file__).parents[1] / "without_restrictions.py"
 LAYERS = ("", "namespaces", "landlock")
 STARTING = 20.0
 """Seconds for Python and NumPy to start while other tests run; the program's time limit counts after that."""

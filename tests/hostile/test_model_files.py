@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tiny_language import poet_folder, translator_folder
 
-from limited import assert_refused, read_limited
 from mutations import mutated, mutated_tensors
 from regard import load
 from regard.errors import FileError
+from resource_use import assert_refused, read_limited
 
 pytestmark = pytest.mark.hostile
 

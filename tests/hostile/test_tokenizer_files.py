@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import hostile_tokenizers as files
-from limited import assert_refused, read_limited
 from mutations import mutated
+from resource_use import assert_refused, read_limited
 
 pytestmark = pytest.mark.hostile
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hostile_traces import content, entry, example, raw, try_trace
-from limited import assert_refused, read_limited
 from mutations import mutated_trace
 from regard.errors import RegardError
 from regard.views.film import head_film, head_film_json, read_film
+from resource_use import assert_refused, read_limited
 
 pytestmark = pytest.mark.hostile
 

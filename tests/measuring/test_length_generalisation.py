@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.length_generalisation import LETTERS, Result, cells, summary, texts
-from regard.course.drawings.measured import measured
+from regard.course.drawings import measured
 from regard.training.batches import IGNORED
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"

@@ -13,7 +13,7 @@ from benchmarks.rnn.contenders import CLOSE, language_models, model_table, n_par
 from benchmarks.rnn.report import markdown
 from benchmarks.rnn.source_use import loss_with_wrong_source
 from regard.config import RecurrentConfig, TransformerConfig
-from regard.course.drawings.measured import measured
+from regard.course.drawings import measured
 from regard.models import build_model
 from regard.recipes.puzzles import puzzle_tokenizer
 from regard.recipes.recipe import config_of

@@ -10,13 +10,14 @@ FILES = 3
 """Test files of one folder that a quick run takes."""
 
 SLOW = {
-    "test_triton.py",
-    "test_hopper.py",
-    "test_running.py",
-    "test_running_filming.py",
-    "test_starting.py",
-    "test_building.py",
-    "test_program.py",
+    "kernels/test_triton.py",
+    "kernels/test_hopper.py",
+    "recipes/test_running.py",
+    "recipes/test_running_filming.py",
+    "recipes/test_starting.py",
+    "surveys/test_running_processes.py",
+    "course/learner_model/test_building.py",
+    "course/learner_model/test_program.py",
 }
 """Small files that compile kernels, train models or run a learner's program hundreds of times."""
 
@@ -33,7 +34,7 @@ ALSO = {
 
 def quick_files(folder: Path) -> list[Path]:
     """The test files of a folder that a quick run takes."""
-    files = [path for path in folder.glob("test_*.py") if path.name not in SLOW]
+    files = [path for path in folder.glob("test_*.py") if path.relative_to(UNIT).as_posix() not in SLOW]
     smallest = sorted(files, key=lambda path: (path.stat().st_size, path.name))[:FILES]
     also = [path for path in files if path.relative_to(UNIT).as_posix() in ALSO and path not in smallest]
     return smallest + also

@@ -9,16 +9,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-# Rank 0 has an order of its own: printable text, messages, errors that use them, modules that raise errors.
+# Rank 0 has an order of its own: messages, errors that use them, modules that raise errors.
 RANKS = {
-    "printable": 0.0,
     "messages": 0.05,
     "errors": 0.1,
     "axes": 0.2,
     "arrays": 0.2,
     "memory": 0.2,
     "files": 0.4,
-    "packages": 0.2,
     "masks": 1,
     "exact_weights": 1.1,  # of masks
     "statistics_table": 1,
@@ -93,12 +91,12 @@ DEFERRED_IMPORTS = {
     ("regard.trace.comparison", "regard.views.tables"),
     ("regard.trace.comparison", "regard.views.explorer.compared"),
     ("regard.hand_calculation.steps", "regard.views.explorer.widget"),
-    ("regard.views.explorer.effects", "regard.capture.effects"),
+    ("regard.views.explorer.source", "regard.capture.effects"),
     ("regard.trace.measures.heads", "regard.views.tables"),
     ("regard.dispatch.backend_choice", "regard.dispatch.overflow"),
     ("regard.dispatch.backend_choice", "regard.functional.attention"),
     ("regard.dispatch.backend_choice", "regard.functional.fused"),
-    ("regard.dispatch.recording", "regard.dispatch.torch_backends"),
+    ("regard.dispatch.backend_choice", "regard.dispatch.torch_backends"),
     ("regard.language.loading", "regard.models"),
     ("regard.language.loading", "regard.functional.int8_weight"),
     ("regard.cli.doctor_command", "torch"),
@@ -112,8 +110,8 @@ DEFERRED_IMPORTS = {
     ("regard.surveys.running", "torch"),
     ("regard.surveys.running", "regard.capture"),
     ("regard.surveys.running", "regard.training.processes"),
-    ("regard.dispatch.guard", "torch"),
-    ("regard.dispatch.guard", "regard.dispatch.overflow"),
+    ("regard.dispatch.backend", "torch"),
+    ("regard.dispatch.backend", "regard.dispatch.overflow"),
 }
 
 
@@ -121,9 +119,7 @@ DEFERRED_IMPORTS = {
 def modules() -> dict[str, Path]:
     found = {}
     for path in SOURCE.rglob("*.py"):
-        if path.match("course/exercises/*/stub.py") or path.match("course/exercises/*/solution.py"):
-            continue  # texts for learners, which are never imported
-        if "course/own_exercises/template/" in path.as_posix():
+        if any(path.match(f"course/exercises/*/{name}") for name in ("stub.py", "solution.py", "right/*.py")):
             continue  # texts for learners, which are never imported
         parts = path.relative_to(SOURCE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -224,7 +220,6 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
 PACKAGES_WITH_FUNCTIONS = [
     "reference",
     "functional",
-    "kernels.blocked",
     "config",
     "layers",
     "models",

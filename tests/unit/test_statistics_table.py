@@ -13,10 +13,10 @@ from strategies import Call, calls
 
 from regard import See, attend
 from regard.capture import budget
-from regard.dispatch import guard
+from regard.dispatch import backend
 from regard.records import Record, Statistics
 from regard.statistics_table import REQUESTS, STATISTICS, bytes_of
-from regard.trace import context_parallel, file, from_weights, read_record, stitching, trace_merging
+from regard.trace import file, from_weights, processes, read_record, stitching, trace_merging
 
 EVERYTHING = See(map=4, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, outputs=True)
 
@@ -59,7 +59,7 @@ def test_arrays_have_the_axes_and_bytes_of_the_table(kind: str, call: Call) -> N
     assert held == bytes_of(EVERYTHING, record.shape, v.shape[-1])
 
 
-READERS = [budget, guard, file, read_record, stitching, from_weights, trace_merging, context_parallel]
+READERS = [budget, backend, file, read_record, stitching, from_weights, trace_merging, processes]
 
 
 @pytest.mark.parametrize("module", READERS, ids=lambda module: module.__name__)

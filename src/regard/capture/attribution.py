@@ -26,8 +26,7 @@ from regard.capture.module_names import ModuleNames
 from regard.capture.recording import COARSE, EXACT, output_projection, weight_of
 from regard.capture.watching import watch
 from regard.errors import ArgumentError
-from regard.messages import Language, language, say
-from regard.printable import printable
+from regard.messages import Language, language, printable, say
 from regard.records import Record, See
 from regard.trace import Trace
 

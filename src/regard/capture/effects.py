@@ -17,8 +17,7 @@ from regard.capture.module_names import ModuleNames
 from regard.capture.token_labels import token_names_function
 from regard.capture.watching import watch
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.messages import Language, Listed, language, say
-from regard.printable import printable
+from regard.messages import Language, Listed, language, printable, say
 from regard.records import Record, See
 from regard.trace import Trace
 

@@ -16,8 +16,8 @@ from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
 from regard.capture.watched_trace import WatchedTrace
 from regard.dispatch import attend
+from regard.dispatch.backend_choice import copied_outputs
 from regard.dispatch.observation import attend_and_observe, observe_attention
-from regard.dispatch.recording import copied_outputs
 from regard.exact_weights import WeightsArray
 from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.forward import all_weights

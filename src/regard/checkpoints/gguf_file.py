@@ -8,22 +8,19 @@ model needs.
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from regard.axes import Shape
-from regard.checkpoints.tensor_file import MOST_TENSORS, widened
-from regard.errors import FileError
+from regard.checkpoints.tensor_file import MOST_TENSORS, MappedTensors, TensorEntry, widened
+from regard.errors import FileError, require_package
 from regard.files.output import reason_of
-from regard.files.safe_open import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file, release_pages
+from regard.files.safe_open import HEAD, LARGEST_SIZE, MOST_AXES, UNLIMITED, format_of, open_file
 from regard.memory import format_bytes
 from regard.messages import Listed
-from regard.packages import require_package
 
 SUFFIX = ".gguf"
 VERSIONS = (2, 3)
@@ -40,16 +37,7 @@ _BLOCKS = 2**15
 """Blocks that are dequantised at a time: the parts of a large matrix would take several times its memory."""
 
 
-class GgufEntry(NamedTuple):
-    """One tensor in the header: its type by name, its shape, and its range of bytes after the header."""
-
-    type: str
-    shape: Shape
-    start: int
-    stop: int
-
-
-class GgufFile(Mapping[str, np.ndarray]):
+class GgufFile(MappedTensors):
     """The tensors of a GGUF file by name, each read on access; `metadata` has the other values of its header.
 
     Quantised tensors and bfloat16 are returned as float32, the others as read-only views of the file. Raises FileError
@@ -73,40 +61,21 @@ class GgufFile(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         entry = self._entries[name]
         raw = np.frombuffer(self._bytes, np.uint8, entry.stop - entry.start, self._start + entry.start)
-        found = raw.view(_PLAIN[entry.type]) if entry.type in _PLAIN else _dequantised(raw, entry.type)
-        if entry.type == "BF16":
+        found = raw.view(_PLAIN[entry.code]) if entry.code in _PLAIN else _dequantised(raw, entry.code)
+        if entry.code == "BF16":
             found = widened(found)
         return np.require(found.reshape(entry.shape), found.dtype.newbyteorder("="), "A")
-
-    def release(self, name: str) -> None:
-        """Free the memory that reading a tensor took; it is read again on access."""
-        entry = self._entries[name]
-        release_pages(self._bytes, self._start + entry.start, self._start + entry.stop)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries  # Mapping would read the tensor
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    @property
-    def shapes(self) -> dict[str, Shape]:
-        """From the header; no data is read."""
-        return {name: entry.shape for name, entry in self._entries.items()}
 
     @property
     def types(self) -> dict[str, str]:
         """The type in which each tensor is stored: "F16", "Q4_K", …"""
-        return {name: entry.type for name, entry in self._entries.items()}
+        return {name: entry.code for name, entry in self._entries.items()}
 
     @property
     def dtypes(self) -> dict[str, str]:
         """The dtype that holds each tensor without loss."""
         names = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
-        return {name: names.get(entry.type, "float32") for name, entry in self._entries.items()}
+        return {name: names.get(entry.code, "float32") for name, entry in self._entries.items()}
 
 
 def _dequantised(raw: np.ndarray, type: str) -> np.ndarray:
@@ -147,12 +116,12 @@ class _Header:
                 raise self._garbled(name)
             self.metadata[name] = self._value(name, self._number(4))
 
-    def tensors(self) -> tuple[int, dict[str, GgufEntry]]:
+    def tensors(self) -> tuple[int, dict[str, TensorEntry]]:
         """Where the data begins, and the entries, which must cover it in order, each at a multiple of the alignment."""
         alignment = self.metadata.get("general.alignment", 32)
         if type(alignment) is not int or not 8 <= alignment <= 2**20 or alignment & (alignment - 1):
             raise self._garbled("general.alignment")
-        entries: dict[str, GgufEntry] = {}
+        entries: dict[str, TensorEntry] = {}
         for _ in range(self._count):
             name, entry = self._entry()
             if name in entries:
@@ -173,7 +142,7 @@ class _Header:
             raise self._garbled(f"{format_bytes(size - end)} + …")
         return start, entries
 
-    def _entry(self) -> tuple[str, GgufEntry]:
+    def _entry(self) -> tuple[str, TensorEntry]:
         name = self._string("tensors", LONGEST_NAME)
         axes = self._number(4)
         if not 1 <= axes <= MOST_AXES:
@@ -189,7 +158,7 @@ class _Header:
         count = prod(sizes)
         if any(size > LARGEST_SIZE for size in sizes) or sizes[0] % block or count > 2**62 or start > 2**62:
             raise self._garbled(name)
-        return name, GgufEntry(type, tuple(reversed(sizes)), start, start + count // block * width)
+        return name, TensorEntry(type, tuple(reversed(sizes)), start, start + count // block * width)
 
     # --- values ------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from math import prod
+from mmap import mmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -60,18 +61,48 @@ MOST_OVERHEAD = 2**20
 
 
 class TensorEntry(NamedTuple):
-    """One tensor in the header: its dtype code, shape, and `start` in bytes after the header."""
+    """One tensor in the header: the code of its dtype or its quantised type, its shape, its bytes after the header."""
 
     code: str
     shape: Shape
     start: int
+    stop: int
+
+    @classmethod
+    def of(cls, code: str, shape: Shape, start: int) -> "TensorEntry":
+        """The entry of a tensor that is not quantised."""
+        return cls(code, shape, start, start + prod(shape) * np.dtype((_BYTES | _OTHER_BYTES)[code]).itemsize)
+
+
+class MappedTensors(Mapping[str, np.ndarray]):
+    """The tensors of a file that is mapped into memory; a subclass reads the header, and each tensor on access."""
+
+    _bytes: mmap
+    _start: int
+    """The place in the file where the header ends."""
+    _entries: dict[str, TensorEntry]
+
+    def release(self, name: str) -> None:
+        """Free the memory that reading a tensor took; it is read again on access."""
+        entry = self._entries[name]
+        release_pages(self._bytes, self._start + entry.start, self._start + entry.stop)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries  # Mapping would read the tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     @property
-    def stop(self) -> int:
-        return self.start + prod(self.shape) * np.dtype((_BYTES | _OTHER_BYTES)[self.code]).itemsize
+    def shapes(self) -> dict[str, Shape]:
+        """From the header; no data is read."""
+        return {name: entry.shape for name, entry in self._entries.items()}
 
 
-class TensorFile(Mapping[str, np.ndarray]):
+class TensorFile(MappedTensors):
     """The tensors of a file by name, each read on access, as a read-only view of the file.
 
     bfloat16, which NumPy lacks, is returned as float32, which represents every value exactly. Raises FileError for an
@@ -120,25 +151,6 @@ class TensorFile(Mapping[str, np.ndarray]):
             return np.zeros(entry.shape, dtype.newbyteorder("="))
         raw = np.frombuffer(self._bytes, dtype, count, self._start + entry.start)
         return np.require(raw.reshape(entry.shape), dtype.newbyteorder("="), "A")
-
-    def release(self, name: str) -> None:
-        """Free the memory that reading a tensor took; it is read again on access."""
-        entry = self._entries[name]
-        release_pages(self._bytes, self._start + entry.start, self._start + entry.stop)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries  # Mapping would read the tensor
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    @property
-    def shapes(self) -> dict[str, Shape]:
-        """From the header; no data is read."""
-        return {name: entry.shape for name, entry in self._entries.items()}
 
     @property
     def dtypes(self) -> dict[str, str]:
@@ -204,7 +216,7 @@ def _entry(path: Path, name: str, about: Any, codes: frozenset[str]) -> TensorEn
             if len(shape) <= MOST_AXES and all(type(size) is int and size >= 0 for size in (*shape, start, stop)):
                 if any(size > LARGEST_SIZE for size in shape):
                     raise FileError("model-garbled", path=str(path), place=name[:80])
-                entry = TensorEntry(code, tuple(shape), start)
+                entry = TensorEntry.of(code, tuple(shape), start)
                 if entry.stop == stop:
                     return entry
     raise FileError("model-garbled", path=str(path), place=name[:80])
@@ -241,7 +253,7 @@ def write_tensors(
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     end = 0
     for name in order:
-        entry = TensorEntry(codes[name], tuple(int(size) for size in tensors[name].shape), end)
+        entry = TensorEntry.of(codes[name], tuple(int(size) for size in tensors[name].shape), end)
         end = entry.stop
         header[name] = {"dtype": entry.code, "shape": entry.shape, "data_offsets": (entry.start, entry.stop)}
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -1,24 +1,30 @@
-"""The command-line application. Help texts and placeholders are message keys, which the help page resolves."""
+"""The command-line application, and the help page of a command in English or Chinese, fitted to the terminal.
+
+Help texts and placeholders are message keys, which the help page resolves. Typer's own page is in English only and
+counts a Chinese character as one column.
+"""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 
 from regard.cli.doctor_command import doctor
 from regard.cli.explain_command import explain
 from regard.cli.heads_commands import heads, survey
-from regard.cli.help_page import help_page
 from regard.cli.language_commands import chat, convert, generate, pull, translate
 from regard.cli.learn import COMMANDS, learn
 from regard.cli.see_command import see
-from regard.cli.streams import put
+from regard.cli.streams import WIDEST, put
 from regard.cli.training_commands import evaluate, film, plot, train
 from regard.errors import ArgumentError, FileError, UnknownNameError
-from regard.messages import Listed
+from regard.messages import Listed, catalogue, say
+from regard.views.labels import fold
 
 
 class Command(TyperCommand):
@@ -102,3 +108,44 @@ def _root(
         raise typer.Exit
     if context.invoked_subcommand is None:
         put(context.get_help())
+
+
+# Options of every command; `entry` removes them before a command is chosen.
+GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
+
+
+def help_page(command: Any, context: Any) -> str:
+    """The help page: usage, description, commands, arguments, options and examples."""
+    arguments, options = [], []
+    for param in command.get_params(context):
+        if param.param_type_name == "argument":
+            arguments.append((_metavar(param), say(param.help)))
+        elif "--help" not in param.opts:
+            options.append((" ".join([*param.opts, _metavar(param)]).strip(), say(param.help)))
+    options += [(name, say(key)) for name, key in (*GENERAL, ("--help, -h", "help-help"))]
+    commands = [(name, say(one.help)) for name, one in getattr(command, "commands", {}).items()]
+
+    pieces = [context.command_path, *[f"[{name}]" for name, _ in arguments]]
+    pieces.append(say("help-usage-command") if commands else say("help-usage-options"))
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    blocks = [f"{say('help-usage')}{' '.join(pieces)}", "\n".join(fold(say(command.help), width))]
+    sections = (("help-commands", commands), ("help-arguments", arguments), ("help-options", options))
+    blocks += [f"{say(key)}\n{_table(rows, width)}" for key, rows in sections if rows]
+    if f"{command.help}-examples" in catalogue():
+        blocks.append(say(f"{command.help}-examples"))
+    return "\n\n".join(blocks)
+
+
+def _table(rows: list[tuple[str, str]], width: int) -> str:
+    first = max(cell_len(name) for name, _ in rows) + 4
+    lines = []
+    for name, text in rows:
+        start = f"  {name}".ljust(first + len(name) - cell_len(name))
+        for part in fold(text, max(24, width - first)):
+            lines.append(start + part)
+            start = " " * first
+    return "\n".join(lines)
+
+
+def _metavar(param: Any) -> str:
+    return say(param.metavar) if param.metavar else ""

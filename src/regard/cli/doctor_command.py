@@ -121,7 +121,7 @@ LANGUAGE_VARIABLES = ("REGARD_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 def inspect() -> dict[str, Any]:
     """The whole report, ready for JSON."""
     from regard import __version__
-    from regard.kernels.tiles import cores
+    from regard.kernels.division import cores
 
     return {
         "regard": __version__,

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from regard.cli import interrupts
 from regard.cli.streams import discard_output, prepare_streams, print_message, report_escapes
-from regard.errors import ArgumentError, RegardError
+from regard.errors import ArgumentError, RegardError, import_error
 from regard.messages import LANGUAGES, Language, language, say, use_language
-from regard.packages import import_error
 
 USAGE, FILE, OUT_OF_RESOURCES, INTERNAL_ERROR, INTERRUPTED = 2, 3, 5, 70, 130
 

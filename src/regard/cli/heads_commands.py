@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.handmade_view import MOST_WORDS
-from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.model_input import BackendOption, load_model, see_text
-from regard.cli.number_options import whole_number
-from regard.cli.see_command import MODEL, first_line
+from regard.cli.arguments import HANDMADE, BackendOption, load_model, see_text, whole_number
+from regard.cli.see_command import MODEL, MOST_WORDS, first_line
 from regard.cli.see_command import TEXTS as SHORT_TEXTS
 from regard.cli.streams import given_text, join_words, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.messages import say
-from regard.printable import printable
+from regard.messages import printable, say
 
 if TYPE_CHECKING:
     from regard.surveys.running import Progress

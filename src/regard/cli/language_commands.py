@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import interrupts
+from regard.cli.arguments import (
+    BackendOption,
+    LineNotes,
+    WeightsOption,
+    beam_count,
+    notes_as_json,
+    number_from_zero,
+    open_model,
+    print_notes,
+    whole_number,
+)
 from regard.cli.entry import FILE
-from regard.cli.model_input import BackendOption, LineNotes, WeightsOption, notes_as_json, open_model, print_notes
-from regard.cli.number_options import beam_count, number_from_zero, whole_number
 from regard.cli.streams import hint_at_file, join_words, print_message, put, read_stdin, stdin_batches, write_json
 from regard.errors import ArgumentError, RegardError
-from regard.messages import Listed, say
-from regard.printable import one_line, printable
+from regard.messages import Listed, one_line, printable, say
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel

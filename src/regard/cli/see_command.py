@@ -1,26 +1,140 @@
-"""`regard see`: run a model on a text and show its attention. `head_choice` chooses the heads."""
+"""`regard see`: run a model on a text and show its attention: the heads from --kind, --layer and --head.
+
+The model may be the layer with weights set by hand, whose heads have names.
+"""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.handmade_view import see_handmade
-from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files, save_svg
-from regard.cli.model_input import BackendOption, load_model, notes_as_json, see_text
-from regard.cli.number_options import whole_number
+from regard.cli.arguments import HANDMADE, BackendOption, is_count, load_model, notes_as_json, see_text, whole_number
 from regard.cli.streams import given_text, hint_at_file, print_message, put, write_json
-from regard.errors import ArgumentError, TooLargeError
+from regard.errors import ArgumentError, TooLargeError, UnknownNameError
 from regard.files.output import PAGES, PICTURES, TRACE, VECTOR, check_target, extension_of
-from regard.messages import say
-from regard.printable import one_line
+from regard.messages import Listed, one_line, say
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel, Seen
     from regard.language.seeing import SilencedToken
+    from regard.records import Record
+    from regard.trace import Trace
+
+KINDS = ("encoder", "decoder", "cross")
+ALL, MEAN = "all", "mean"
+
+
+class HeadOptions(NamedTuple):
+    """The three options as written; None where one is not given."""
+
+    kind: str | None = None
+    layer: str | None = None
+    head: str | None = None
+
+    def check(self) -> None:
+        """Raise ArgumentError for values that are invalid for every model."""
+        if self.kind not in (None, *KINDS):
+            raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=Listed(KINDS))
+        for option, value, words in (("--layer", self.layer, (ALL,)), ("--head", self.head, (ALL, MEAN))):
+            if value is not None and value not in words and not is_count(value):
+                raise ArgumentError("see-choice", option=option, found=value, words=say("see-or").join(words))
+
+
+class ChosenHeads(NamedTuple):
+    """Records of one kind with the numbers of their layers, and the heads to show.
+
+    heads        heads to draw in full; None for an overview of all
+    mean         whether to show the mean of all heads instead
+    best         the layer and head that the model's settings name for this kind of attention, else None
+    candidates   the number of heads among which the shown one has the clearest pattern; else None
+    """
+
+    layers: list[int]
+    records: "list[Record]"
+    heads: list[int] | None
+    mean: bool
+    best: tuple[int, int] | None
+    candidates: int | None = None
+
+
+def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
+    """The requested heads; without a request, the head that every view of the Trace opens with.
+
+    That is a head of cross-attention, or of self-attention if there is no cross-attention. Raises ArgumentError with
+    the available choices.
+    """
+    from regard.views.caption import opening_head
+
+    if options == HeadOptions() and len(trace):
+        at, head = opening_head(trace, list(trace))
+        record = trace[at]
+        names = [one.name for one in trace if one.kind == record.kind]
+        layer, is_named = names.index(record.name), trace.opening == (record.name, head)
+        count = None if is_named else sum(one.shape[1] for one in trace)
+        return ChosenHeads([layer], [record], [head], False, (layer, head) if is_named else None, count)
+    best = None
+    if trace.opening is not None and (opening := trace[trace.opening[0]]).kind == "cross":
+        best = [one.name for one in trace if one.kind == opening.kind].index(opening.name), trace.opening[1]
+    kinds = list(dict.fromkeys(record.kind for record in trace))
+    main = "cross" if "cross" in kinds else "decoder"
+    kind = options.kind or main
+    records = [record for record in trace if record.kind == kind]
+    if not records:
+        raise ArgumentError("see-kind", asked=kind, kinds=Listed(kinds))
+    if kind != main:
+        best = None
+    layers, heads = list(range(len(records))), None
+    if options.layer is not None and options.layer != ALL:
+        layers = [_number("--layer", options.layer, len(records))]
+    elif options.layer is None and best is not None:
+        layers = [best[0]]
+    H = records[0].shape[1]
+    if options.head == ALL:
+        heads = list(range(H))
+    elif options.head is not None and options.head != MEAN:
+        heads = [_number("--head", options.head, H)]
+    elif options.layer is options.head is None and best is not None:
+        heads = [best[1]]
+    return ChosenHeads(layers, [records[layer] for layer in layers], heads, options.head == MEAN, best)
+
+
+def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
+    """A record as --json prints it; `weights` (H, T, S) has a map for each of the `heads`."""
+    sides = {"queries": record.query_tokens, "written": record.written, "keys": record.key_tokens}
+    tokens = {side: list(rows[0]) if rows else None for side, rows in sides.items()}
+    about = {"name": record.name, "kind": record.kind, "layer": layer, "heads": heads}
+    return about | tokens | {"weights": weights.tolist()}
+
+
+def save_files(trace: "Trace", save: "Path | None", html: "Path | None") -> None:
+    """Save all layers and heads to the requested files."""
+    if save is not None:
+        trace.save(save, qk=True)
+        print_message(say("saved", file=save))
+    if html is not None:
+        trace.html(html)
+        print_message(say("saved", file=html))
+
+
+def save_svg(record: "Record", head: int, path: "Path") -> None:
+    """Save one head as an SVG that fits a column of a paper; needs no matplotlib."""
+    from regard.files.output import write_output
+    from regard.messages import language
+    from regard.views.explorer.still import still
+    from regard.views.picture import merged_or_cut, picture
+
+    drawn, sample = merged_or_cut(record, 0, None)
+    write_output(path, still(picture(drawn, head, sample), language()).encode())
+    print_message(say("saved", file=path))
+
+
+def _number(option: str, text: str, count: int) -> int:
+    if int(text) >= count:
+        raise ArgumentError("see-number", option=option, found=text, last=count - 1)
+    return int(text)
+
 
 MODEL = "translator"
 TEXTS = {"translation": "I love you", "text": "床前明月光", "encoding": "The cat sat on the mat."}
@@ -209,3 +323,76 @@ def _columns(width: str) -> int:
     from regard.views.terminal import NARROWEST
 
     return whole_number("--width", width, least=NARROWEST)
+
+
+MOST_WORDS = 20_000
+"""Time is quadratic in the number of words; this number takes about ten seconds."""
+MOST_WORDS_IN_JSON = 1000
+"""Four heads of 1000 × 1000 weights are about 80 MB of text; use --save for more."""
+
+
+def see_handmade(
+    text: str,
+    *,
+    head: str | None,
+    columns: int | None,
+    as_json: bool,
+    save: "Path | None",
+    html: "Path | None",
+    png: "Path | None",
+    svg: "Path | None" = None,
+) -> None:
+    """Run the layer on the words of the text, and show or save the attention of each head."""
+    from regard.language.handmade import HEADS, run_layer
+    from regard.text import split_words
+
+    heads = _handmade_heads(head, HEADS)
+    words = split_words(text)
+    if not words:
+        raise ArgumentError("cli-text-empty")
+    if as_json and len(words) > MOST_WORDS_IN_JSON:
+        raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
+    if len(words) > MOST_WORDS:
+        raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
+    if svg is not None and len(heads) != 1:
+        raise ArgumentError("see-svg-one")
+    print_message(say("see-handmade"))
+    trace = run_layer(words).trace
+    save_files(trace, save, html)
+    if png is not None:
+        from regard.views.plots import save_plot
+
+        save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
+        print_message(say("saved", file=png))
+    if svg is not None:
+        save_svg(trace[0], heads[0], svg)
+    if as_json:
+        names = [HEADS[number] for number in heads]
+        records = [record_as_json(record, 0, names, record.weights()[0, heads]) for record in trace]
+        write_json({"model": HANDMADE, "text": text, "output": None, "records": records})
+    if as_json or png is not None or svg is not None:
+        return
+    # Without --head an overview, all heads side by side; with it, each in full under its own line.
+    for number in heads:
+        if head is not None and number != heads[0]:
+            put()
+        put(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
+        if head is not None:
+            trace.show(head=number, width=columns, file=sys.stdout)
+    if head is None:
+        put()
+        trace.show(width=columns, file=sys.stdout)
+        sys.stdout.flush()
+        print_message(say("see-more"))
+
+
+def _handmade_heads(head: str | None, names: tuple[str, ...]) -> list[int]:
+    """The requested heads: one by number or name, or all."""
+    if head in (None, "all"):
+        return list(range(len(names)))
+    if head in names:
+        return [names.index(head)]
+    if is_count(head) and int(head) < len(names):
+        return [int(head)]
+    heads = Listed(f"{number} ({name})" for number, name in enumerate(names))
+    raise UnknownNameError("cli-head-unknown", asked=head, heads=heads)

@@ -13,11 +13,12 @@ from typing import Any
 
 from regard.errors import FileError, TooLargeError
 from regard.memory import format_bytes
-from regard.messages import say
-from regard.printable import escaped_json, printable
+from regard.messages import escaped_json, printable, say
 
 LARGEST_STDIN = 2**26
 """In bytes. A longer text is of no use to a command and would fill the memory."""
+WIDEST = 96
+"""In columns, of a page of text: longer lines are hard to read."""
 
 
 def stdin_bytes(most: int = LARGEST_STDIN) -> bytes:

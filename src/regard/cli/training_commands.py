@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.number_options import beam_count, is_count, whole_number
+from regard.cli.arguments import beam_count, is_count, whole_number
 from regard.cli.streams import print_message, put, write_json
-from regard.errors import ArgumentError, FileError
+from regard.errors import ArgumentError, FileError, require_package
 from regard.files.output import PICTURES, check_target, extension_of, write_output
 from regard.messages import Listed, language, say
-from regard.packages import require_package
 
 if TYPE_CHECKING:
     from regard.recipes.evaluating import Result

@@ -26,8 +26,7 @@ from regard.course.study_path import steps
 from regard.errors import ArgumentError, FileError
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.safe_open import read_file
-from regard.messages import LANGUAGES, Language, language, say, use_language
-from regard.printable import one_line
+from regard.messages import LANGUAGES, Language, language, one_line, say, use_language
 
 FORMAT, VERSION = "regard-certificate", 1
 LARGEST = 2**25

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from regard.course.exercise import OWN, Exercise
-from regard.course.grading.learner_source import read_source
+from regard.course.grading.python_source import read_source
 from regard.course.grading.verdict import Verdict
 from regard.course.progress import ProgressFile, home, moved_away
 from regard.errors import AbsentFileError, FileError, TooLargeError

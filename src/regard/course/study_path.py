@@ -15,8 +15,7 @@ from regard.course.catalogue import entries, folder
 from regard.course.exercise import Entry
 from regard.course.lessons import Lesson, lessons
 from regard.course.progress import Progress
-from regard.course.questions import Question, questions
-from regard.course.questions.interview import LIMITS
+from regard.course.questions import LIMITS, Question, questions
 from regard.messages import Language, language
 
 WORDS, CHARACTERS = 120, 200

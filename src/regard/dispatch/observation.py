@@ -13,10 +13,9 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
-from regard.dispatch.recording import make_record, require_memory_for
+from regard.dispatch.backend_choice import make_record, require_memory_for
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.forward import all_weights, observe, sees_some_key
-from regard.kernels.chunked.workers import SingleThread
+from regard.kernels.chunked.forward import SingleThread, all_weights, observe, sees_some_key
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.records import Record, Statistics
 

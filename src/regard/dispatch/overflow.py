@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.dispatch.numpy_backends import Run
+from regard.dispatch.backend import Run
 from regard.dispatch.torch_backends import wants_gradient
 from regard.functional.attention import computing_dtype, scaled_dot_product_attention
-from regard.kernels.tiles import SCORES_AT_A_TIME
+from regard.kernels.division import SCORES_AT_A_TIME
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.records import Statistics

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.dispatch.numpy_backends import YES, Backend, Support
+from regard.dispatch.backend import YES, Backend, Support
 from regard.functional.attention import attention_scores, attention_weights, computing_dtype, log_sum_exp, weighted_sum
 from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of

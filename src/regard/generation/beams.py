@@ -278,7 +278,7 @@ def search_many(
     The result excludes `bos` and `eos`. Raises the same errors as `beam_search`.
 
     batch_tokens   ids of a batch, counted once for each beam
-    run            applies the search to the batches; `kernels.blocked.workers.run_all` uses one worker per core
+    run            applies the search to the batches; `kernels.division.run_all` uses one worker per core
     """
     check_counts(batch_tokens=(batch_tokens, 1), beams=(beams, 1))
 

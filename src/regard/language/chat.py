@@ -9,7 +9,7 @@ from regard.arrays import check_counts, to_numpy
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Session, stream
 from regard.generation.sampling import Pick
-from regard.kernels.blocked.workers import one_blas_thread
+from regard.kernels.division import one_blas_thread
 from regard.language.input_text import check_task
 from regard.language.writing import CHUNK, chosen_pick, stop_texts, text_pieces
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens

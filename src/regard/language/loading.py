@@ -29,7 +29,7 @@ from regard.checkpoints.model_folder import (
 )
 from regard.checkpoints.tensor_file import CONFIG
 from regard.config import TransformerConfig
-from regard.errors import ArgumentError, FileError
+from regard.errors import ArgumentError, FileError, require_package
 from regard.files.output import reason_of, write_bytes
 from regard.files.safe_open import read_file
 from regard.language.hub_files import (
@@ -47,7 +47,6 @@ from regard.language.hub_files import read_tokenizer as read_tokenizer_of
 from regard.language.input_text import WORDS_FILE, read_words
 from regard.language.model import LanguageModel, ModelBackend
 from regard.messages import Listed, say
-from regard.packages import require_package
 from regard.reference import Transformer
 from regard.text.tokenizer import LARGEST_FILE, Tokenizer
 
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, Task] = {"encoder": "encoding", "decoder": "text", "encoder-decoder": "translation"}
 """The task of a public model by its kind; one without an output layer only encodes."""
-OTHER_ROAD = ("config-key-refused", "config-key-value", "config-keys-differ", "model-weights")
+BY_TRANSFORMERS = ("config-key-refused", "config-key-value", "config-keys-differ", "model-weights")
 """What our tables refuse and the package `transformers` may compute."""
 BUNDLED = ("translator", "poet")
 """English to Chinese; Tang poems. The README.md of each describes it."""
@@ -175,7 +174,7 @@ def _load_public(name: str, folder: Path, asked: Asked) -> LanguageModel:
     try:
         stored = Stored(*read_hub_model(folder, files.config))
     except FileError as refusal:
-        if asked.backend is not None or asked.int8 or refusal.key not in OTHER_ROAD:
+        if asked.backend is not None or asked.int8 or refusal.key not in BY_TRANSFORMERS:
             raise
         return _refused(name, files, refusal)
     return _with_tokenizer(name, folder, stored, files, asked)

@@ -15,13 +15,12 @@ from regard.arrays import is_integer
 from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.families.config_keys import MOST_LAYERS
 from regard.checkpoints.hub_folder import ShardedTensors
-from regard.errors import FileError
+from regard.errors import FileError, require_package
 from regard.files.output import reason_of
 from regard.language.by_transformers import TransformersModel, quiet
 from regard.language.hub_files import HubFiles, SpecialIds, Task, read_tokenizer, report_unused
 from regard.language.model import ModelBackend
 from regard.messages import Listed, say
-from regard.packages import require_package
 from regard.text.tokenizer import IdTokenizer, Tokenizer
 
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

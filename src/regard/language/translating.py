@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import beam_search, search_many
 from regard.generation.beams import Beam, max_translation_length
-from regard.kernels.blocked.workers import one_blas_thread, run_all
+from regard.kernels.division import one_blas_thread, run_all
 from regard.language.input_text import EMPTY, InputText, Note, check_task, check_text, input_notes, read_input
 from regard.reference import Transformer
 from regard.text.segmentation import split_sentences

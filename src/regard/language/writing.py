@@ -15,7 +15,7 @@ from regard.arrays import check_counts, is_number
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, Sampling, beam_search, generate, stream
 from regard.generation.sampling import Pick
-from regard.kernels.blocked.workers import one_blas_thread
+from regard.kernels.division import one_blas_thread
 from regard.language.input_text import check_task, check_text, unknown_characters
 from regard.messages import Listed
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer

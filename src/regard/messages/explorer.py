@@ -1,6 +1,6 @@
 """Texts of the explorer: its frame and the panels model, map, lines, sentence and neighbours.
 
-The front end holds both languages and fills in the values itself. Its other panels have theirs in `explorer_panels`.
+The front end holds both languages and fills in the values itself. Its other panels have theirs in `views`.
 """
 
 from regard.messages import Message

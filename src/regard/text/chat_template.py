@@ -16,9 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ArgumentError, FileError
+from regard.errors import ArgumentError, FileError, require_package
 from regard.memory import format_bytes
-from regard.packages import require_package
 from regard.text.process_limits import limit_process, start
 
 TIMEOUT = 20.0

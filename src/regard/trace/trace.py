@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TextIO, overload
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files.output import PAGES, extension_of
 from regard.images import Side
-from regard.messages import Language, Listed
-from regard.printable import printable
+from regard.messages import Language, Listed, printable
 from regard.records import Kind, Record, See
 from regard.trace.from_weights import KINDS, is_layers, mean_of_heads, record_from_weights
 from regard.trace.pooling import Merge, merged

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from rich.cells import cell_len
 
-from regard.printable import is_control, sign
+from regard.messages import is_control, sign
 from regard.text.segmentation import text_or_hex, token_bytes
 
 _MARKER = re.compile(r"<[^<>\s]{1,20}>|\[[A-Z]{2,8}\]")

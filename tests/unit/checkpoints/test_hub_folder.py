@@ -154,7 +154,7 @@ def add_tensor(folder: Path) -> None:
 
 
 WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
-    "unknown family": (lambda f: change_config(f, model_type="mamba"), "no models of type 'mamba'; it knows bart, "),
+    "unknown family": (lambda f: change_config(f, model_type="mamba"), "no models of type 'mamba'; supported: bart, "),
     "family as a number": (lambda f: change_config(f, model_type=7), "nor a model_type"),
     "other sizes": (lambda f: change_config(f, intermediate_size=29), "differ in shape from the config"),
     "one layer more": (lambda f: change_config(f, num_hidden_layers=3), "missing.*: decoder.layers.2"),

@@ -27,7 +27,7 @@ from regard import Trace
 from regard.cli.application import application
 from regard.cli.entry import INTERNAL_ERROR
 from regard.course.progress import ProgressFile
-from regard.printable import is_control
+from regard.messages import is_control
 
 PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe", "convert-source"}
 """Placeholders, as `metavar-…`, of options that take a path."""

@@ -19,7 +19,7 @@ from transformers import (
     PegasusForConditionalGeneration,
 )
 
-from regard.printable import printable
+from regard.messages import printable
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}<s>"
 

@@ -16,13 +16,13 @@ from command_line import Run
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.cli.help_page import WIDEST
 from regard.cli.learn import COMMANDS, exercise_commands
-from regard.cli.learn.lesson_page import draw
+from regard.cli.streams import WIDEST
 from regard.course import catalogue
 from regard.course import lessons as index
 from regard.course.catalogue import entries
 from regard.course.exercise import Entry, Exercise, Field, Grader, Sheet, call
+from regard.course.lessons.markdown import draw
 from regard.course.progress import NAME, ProgressFile
 from regard.course.questions import IN_OWN_WORDS
 from regard.messages import Message
@@ -393,6 +393,7 @@ def test_a_page_fits_and_no_line_begins_with_a_closing_mark(width: int) -> None:
     draw(
         f"# 标题\n\n{text}\n\n> {text}\n\n| 甲 | 乙 |\n|---|---|\n| 一 | 二 |\n\n- {text}\n",
         Console(file=screen, width=width),
+        min(width, WIDEST),
     )
     lines = screen.getvalue().splitlines()
     assert max(map(cell_len, lines)) <= min(width, WIDEST)

@@ -8,7 +8,7 @@ import pytest
 from command_line import Run
 
 from regard.course.catalogue import exercise
-from regard.course.learner_model.parts import USED
+from regard.course.learner_model.building import USED
 from regard.course.passed_answers import PassedAnswers
 from regard.course.progress import ProgressFile
 from regard.messages import LANGUAGES, Language, say

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from command_line import Run
 
-from regard.cli.learn import check_command
+from regard.cli.learn import exercise_commands
 from regard.course.catalogue import entries
 from regard.course.exercise import Exercise
 from regard.course.grading.verdict import Test, Verdict
@@ -84,7 +84,7 @@ def test_a_pass_is_recorded_even_if_stdout_is_closed(
 
     (desk / "mine.py").write_text("right")
     for name in ("put", "write_json"):
-        monkeypatch.setattr(check_command, name, gone)
+        monkeypatch.setattr(exercise_commands, name, gone)
     run("learn", "check", "softmax", "mine.py", *options)
     assert ProgressFile().read().passed("softmax")
     assert (desk / "home/passed/softmax.py").read_text() == "right"
@@ -144,7 +144,7 @@ def test_on_save_checks_again_and_ends_with_130(run: Run, desk: Path, monkeypatc
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(check_command, "time", SimpleNamespace(sleep=happen, strftime=time.strftime))
+    monkeypatch.setattr(exercise_commands, "time", SimpleNamespace(sleep=happen, strftime=time.strftime))
     code, out, err = run("learn", "check", "softmax", "--on-save", "--json")
     assert code == 130
     assert [json.loads(line)["passed"] for line in out.splitlines()] == [False, True, False]

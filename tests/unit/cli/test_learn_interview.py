@@ -14,10 +14,10 @@ import pytest
 from command_line import Run
 
 from regard.course.progress import ProgressFile
-from regard.course.questions.interview import choose
+from regard.course.questions import interview_questions
 
 SEED = ("--seed", "7", "--questions", "3")
-CHOSEN = choose(3, 7)
+CHOSEN = interview_questions(3, 7)
 
 
 @pytest.fixture(autouse=True)

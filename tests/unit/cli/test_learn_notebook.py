@@ -7,7 +7,7 @@ import pytest
 from command_line import Run
 
 from regard.course.lessons import lesson, lessons
-from regard.course.lessons.notebook_file import notebook_text
+from regard.course.lessons.markdown import notebook_text
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from regard.course import check, own_exercises
 from regard.course.catalogue import exercise
 from regard.course.progress import ProgressFile
 
-TEMPLATE = Path(own_exercises.__file__).parent / "template"
+TEMPLATE = Path(own_exercises.__file__).parents[1] / "exercises/template"
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ from without_packages import CommandResult, commands_of, run_without
 from regard.cli.application import application
 from regard.cli.entry import message_and_code
 from regard.course.catalogue import entries
-from regard.errors import MissingPackageError
-from regard.packages import CORE, EXTRAS, import_error, require_package
+from regard.errors import CORE, EXTRAS, MissingPackageError, import_error, require_package
 
 MISSING = 4
 TORCH_EXERCISES = [row.id for row in entries() if row.track == "torch"]

@@ -12,7 +12,7 @@ from models import CONFIGS, random_weights, torch_model
 from regard.errors import ArgumentError
 from regard.generation import beam_search, search_many
 from regard.generation.beams import BatchResult, max_translation_length
-from regard.kernels.blocked.workers import run_all
+from regard.kernels.division import run_all
 from regard.reference import Transformer
 
 CONFIG = CONFIGS["pre-norm translator"]  # of at most 32 positions

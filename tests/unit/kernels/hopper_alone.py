@@ -22,7 +22,7 @@ from torch import Tensor
 
 from benchmarks.without_gpu import PROCESSORS, Kernel, compile_only
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import hopper, pooling
 from regard.kernels.triton.hopper import bins, launch
 from regard.kernels.triton.hopper.config import (

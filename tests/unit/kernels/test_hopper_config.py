@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.support import ForwardRequest
 
 CONFIG = Path(__file__).parents[3] / "src/regard/kernels/triton/hopper/config.py"

@@ -12,8 +12,8 @@ from narrowing import present, three
 from tolerances import assert_close
 
 from regard import Mask, See, attend
-from regard.kernels.blocked import forward as blocked
-from regard.kernels.blocked.scores import HeadInputs
+from regard.kernels import blocked
+from regard.kernels.blocked import HeadInputs
 from regard.kernels.chunked import forward as chunked
 from regard.kernels.chunked.blocks import Slab
 

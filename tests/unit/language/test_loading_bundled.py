@@ -15,7 +15,7 @@ import regard
 from benchmarks.translator import HUNDRED, JUDGED, read_judged, read_sentences
 from regard.checkpoints.tensor_file import LARGE, SCALE, TensorFile
 from regard.errors import FileError
-from regard.evaluation.poems import FORMS, right_lines
+from regard.evaluation.scores import FORMS, right_lines
 from regard.language import BUNDLED, LanguageModel
 from regard.language.input_text import WORDS_FILE
 from regard.language.loading import bundled

@@ -15,7 +15,7 @@ from regard import See, Trace
 from regard.errors import NotKeptError, RegardError
 from regard.exact_weights import ExactWeights
 from regard.statistics_table import STATISTICS
-from regard.trace.context_parallel import chunk_positions
+from regard.trace.processes import chunk_positions
 
 SEE = See(map=8, max_score=True, entropy=True, received=True, top=3, distance=True, values=True, qk=True)
 

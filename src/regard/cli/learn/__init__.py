@@ -6,14 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.learn.build_command import build
-from regard.cli.learn.check_command import check
-from regard.cli.learn.exercise_commands import hint, reset, solution, start
-from regard.cli.learn.interview_command import interview
+from regard.cli.learn.exercise_commands import check, hint, reset, solution, start
 from regard.cli.learn.lesson_commands import notebook, read
-from regard.cli.learn.overview_commands import list_exercises, overview
-from regard.cli.learn.path_command import path
+from regard.cli.learn.overview_commands import list_exercises, overview, path
 from regard.cli.learn.progress_commands import certificate, export_progress, import_progress
-from regard.cli.learn.question_commands import ask
+from regard.cli.learn.question_commands import ask, interview
 from regard.cli.learn.teacher_commands import grade, new, verify
 from regard.errors import ArgumentError
 

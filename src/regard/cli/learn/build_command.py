@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
+from regard.cli.arguments import whole_number
 from regard.cli.language_commands import in_lines
-from regard.cli.learn.check_command import exit_on_signals
-from regard.cli.learn.exercise_commands import LARGEST_ANSWER
-from regard.cli.number_options import whole_number
+from regard.cli.learn.exercise_commands import LARGEST_ANSWER, exit_on_signals
 from regard.cli.streams import join_words, print_message, put, write_json
 from regard.errors import ArgumentError, RegardError
-from regard.messages import Listed, say
-from regard.printable import one_line
+from regard.messages import Listed, one_line, say
 
 if TYPE_CHECKING:
     from regard.course.grading.verdict import Verdict
-    from regard.course.learner_model.building import BuildTask, Built
-    from regard.course.learner_model.parts import Part
+    from regard.course.learner_model.building import BuildTask, Built, Part
     from regard.language import LanguageModel
 
 TEXT, POEM = "I love you", "poem"
@@ -51,8 +48,7 @@ def build(
     if seed is not None and name == "translator":
         raise ArgumentError("build-seed-translator", seed=number)
 
-    from regard.course.learner_model.building import build, poem_task, translation_task
-    from regard.course.learner_model.parts import choose_parts
+    from regard.course.learner_model.building import build, choose_parts, poem_task, translation_task
     from regard.course.passed_answers import PassedAnswers
     from regard.course.progress import ProgressFile
     from regard.language.loading import load
@@ -73,7 +69,7 @@ def build(
 
 def _given(files: list[str]) -> dict[str, tuple[str, bytes]]:
     """The programs of --with, by exercise: the file and its content."""
-    from regard.course.learner_model.parts import exercise_of, named_part
+    from regard.course.learner_model.building import exercise_of, named_part
     from regard.files.safe_open import read_file
 
     found: dict[str, tuple[str, bytes]] = {}

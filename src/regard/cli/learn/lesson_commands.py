@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.streams import print_message, put, write_json
+from regard.cli.streams import WIDEST, print_message, put, write_json
 from regard.errors import ArgumentError, FileError
 from regard.messages import language, say
 
@@ -65,11 +65,11 @@ def _show(text: str) -> None:
     import click
     from rich.console import Console
 
-    from regard.cli.learn.lesson_page import draw
+    from regard.course.lessons.markdown import draw
 
     console = Console()
     with console.capture() as captured:
-        draw(text, console)
+        draw(text, console, min(console.width, WIDEST))
     drawn = captured.get()
     if drawn.count("\n") < console.height:
         put(drawn, end="")
@@ -122,7 +122,7 @@ def _requested(lesson: str | None, target: str | None, all_lessons: bool) -> lis
     """The lessons to write, each with the path of its file."""
     from regard.course.lessons import lesson as find
     from regard.course.lessons import lessons
-    from regard.course.lessons.notebook_file import notebook_name
+    from regard.course.lessons.markdown import notebook_name
 
     if all_lessons and lesson is not None and target is not None:
         raise ArgumentError("notebook-all-folder", lesson=lesson, target=target)
@@ -142,7 +142,7 @@ def _is_folder(place: str) -> bool:
 
     A folder that does not exist yet is recognised by a name without an ending, or by a / at its end.
     """
-    from regard.course.lessons.notebook_file import ENDING
+    from regard.course.lessons.markdown import ENDING
     from regard.files.output import extension_of
 
     path = Path(place)
@@ -156,7 +156,7 @@ def _is_folder(place: str) -> bool:
 
 def _write(lesson: "Lesson", path: Path) -> tuple[bool, bool]:
     """Write a new file. Returns whether it was written, and whether the file now has the content of the lesson."""
-    from regard.course.lessons.notebook_file import notebook_text
+    from regard.course.lessons.markdown import notebook_text
     from regard.files.output import write_error, write_new
     from regard.files.safe_open import read_file
 

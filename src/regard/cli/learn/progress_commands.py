@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.check_command import exit_on_signals
+from regard.cli.learn.exercise_commands import exit_on_signals
 from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
-from regard.messages import Listed, say
-from regard.printable import one_line
+from regard.messages import Listed, one_line, say
 
 if TYPE_CHECKING:
     from regard.course.certificate import Checked

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from regard.cli.learn.check_command import exit_on_signals
-from regard.cli.learn.exercise_commands import answer_file, requested_exercise
-from regard.cli.number_options import whole_number
+from regard.cli.arguments import whole_number
+from regard.cli.learn.exercise_commands import answer_file, exit_on_signals, requested_exercise
 from regard.cli.streams import print_message, put, write_json
-from regard.errors import ArgumentError
-from regard.messages import say
-from regard.packages import require_package
-from regard.printable import one_line
+from regard.errors import ArgumentError, require_package
+from regard.messages import one_line, say
 
 if TYPE_CHECKING:
-    from regard.course.own_exercises.class_grading import Graded
+    from regard.course.own_exercises.checks import Graded
 
 
 # --- new and verify ----------------------------------------------------------------------------------------
@@ -62,8 +59,8 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
+    from regard.course.own_exercises.checks import verify
     from regard.course.own_exercises.loading import load_folder
-    from regard.course.own_exercises.verification import verify
 
     if folder is None:
         raise ArgumentError("verify-which")
@@ -103,7 +100,7 @@ def grade(
     if folder is None:
         raise ArgumentError("grade-which", exercise=exercise.argument)
     from regard.course.grading.grader import fresh_seed
-    from regard.course.own_exercises.class_grading import answer_files, as_csv, grade_class
+    from regard.course.own_exercises.checks import answer_files, as_csv, grade_class
     from regard.files.output import check_target, write_output
 
     if table is not None:

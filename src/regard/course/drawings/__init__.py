@@ -1,12 +1,15 @@
 """The pictures of the lessons: drawn as SVG for pages and as text for the terminal, from the same data.
 
-Each module `lesson_NN` lists the drawings of its lesson in `DRAWINGS`; `drawing` finds one by name.
+Each module `lesson_NN` lists the drawings of its lesson in `DRAWINGS`; `drawing` finds one by name. Pictures of
+measurements read them from `measured/`, JSON files written by the programs that measured.
 """
 
+import json
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from regard.course.drawings.blocks import (
     Bars,
@@ -39,6 +42,7 @@ __all__ = [
     "Sign",
     "drawing",
     "drawings",
+    "measured",
     "text_in",
 ]
 
@@ -63,3 +67,12 @@ def drawing(name: str) -> Drawing:
     if name not in known:
         raise UnknownNameError("unknown-choice", name="drawing", value=name, choices=Listed(known))
     return known[name]()
+
+
+def measured(name: str) -> Any:
+    """The content of measured/NAME.json.
+
+    >>> measured("length-generalisation")["length"]
+    32
+    """
+    return json.loads((HOME / "measured" / f"{name}.json").read_text(encoding="utf-8"))

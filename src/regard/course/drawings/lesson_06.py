@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from regard.course.drawings import measured
 from regard.course.drawings.blocks import Curves, Drawing, Label, Line, Matrix, Sign
-from regard.course.drawings.measured import measured
 from regard.messages import Message
 from regard.reference import alibi_bias, alibi_slopes, rotary_frequencies, rotate, sinusoidal_positions
 

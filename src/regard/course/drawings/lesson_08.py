@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.course.drawings import measured
 from regard.course.drawings.blocks import Box, Curves, Drawing, Flow, Label, Line, Matrix
-from regard.course.drawings.measured import measured
 from regard.language import load
 from regard.messages import Message
 from regard.reference import softmax

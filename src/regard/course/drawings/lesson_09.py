@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.course.drawings import measured
 from regard.course.drawings.blocks import Curves, Drawing, Label
-from regard.course.drawings.measured import measured
 from regard.messages import Message
 
 LENGTH = Message("length of the text", "文本长度")

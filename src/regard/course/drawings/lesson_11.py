@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import regard
+from regard.course.drawings import measured
 from regard.course.drawings.blocks import Drawing, Line, Matrix
 from regard.course.drawings.lesson_08 import frame, loss_curve
-from regard.course.drawings.measured import measured
 from regard.dispatch import attend_in_model
-from regard.kernels.blocked.workers import one_blas_thread
+from regard.kernels.division import one_blas_thread
 from regard.masks import Mask
 from regard.messages import Message
 from regard.records import See

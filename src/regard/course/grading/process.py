@@ -1,4 +1,4 @@
-"""The processes of one run: temporary folder, limits, start, messages, end."""
+"""The processes that run a learner's program once: temporary folder, limits, start, messages, end."""
 
 import contextlib
 import importlib.util

@@ -14,8 +14,8 @@ import numpy as np
 
 from regard.course.exercise import Call, CallResult, RunResult, Track
 from regard.course.grading import child, serialisation, supervisor
-from regard.course.grading.learner_source import read_source, syntax_hint
 from regard.course.grading.process import HIDDEN, Process, RunLimits, limits_for
+from regard.course.grading.python_source import read_source, syntax_hint
 from regard.course.grading.verdict import plain
 from regard.errors import MissingPackageError, RunError
 from regard.messages import say

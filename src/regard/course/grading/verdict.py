@@ -6,8 +6,7 @@ Two formats: `as_json` for programs, `text` for people. The grading itself is in
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regard.messages import Language, say, use_language
-from regard.printable import printable
+from regard.messages import Language, printable, say, use_language
 
 SHOWN = 2000
 """Longest part of the learner's output to show, in characters."""

@@ -197,7 +197,7 @@ def write_folder(folder: Path) -> tuple[Path, ...]:
     own_id(folder)
     if folder.is_dir() and any(folder.iterdir()):
         raise ArgumentError("new-not-empty", path=str(folder))
-    template, written = files("regard.course.own_exercises") / "template", []
+    template, written = files("regard.course.exercises") / "template", []
     for name in FILES:
         path = folder / name
         try:

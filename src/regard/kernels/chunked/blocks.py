@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.axes import distance_count
-from regard.kernels.tiles import (
+from regard.kernels.division import (
     KEYS_PER_MASK_BLOCK,
     Bins,
     block_of,

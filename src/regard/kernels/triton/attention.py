@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.kernels.chunked.blocks import at_first_keys, attending, average, top_without_padding
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.autograd import attention_with_gradient
 from regard.kernels.triton.forward import forward

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.errors import BackendError
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.backward import (
     BackwardArguments,
     ForwardOutputs,
@@ -20,9 +20,8 @@ from regard.kernels.triton.backward import (
     row_terms_kernel,
 )
 from regard.kernels.triton.forward import forward
-from regard.kernels.triton.launch import launch
 from regard.kernels.triton.support import Blocks, ForwardRequest, ForwardResult, MaskBands, bands_of, power_of_two
-from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
+from regard.kernels.triton.tiles import LOG2E, Limits, launch, loop_parts, tiled_tensors
 
 
 class BackwardBlocks(NamedTuple):

@@ -16,9 +16,8 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import hopper
-from regard.kernels.triton.launch import KernelArguments, launch
 from regard.kernels.triton.pooling import (
     MapBuffers,
     add_to_bins,
@@ -40,7 +39,9 @@ from regard.kernels.triton.support import (
 )
 from regard.kernels.triton.tiles import (
     LOG2E,
+    KernelArguments,
     Limits,
+    launch,
     load_rows,
     loop_parts,
     loop_range,

@@ -18,19 +18,21 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.axes import bin_count, bin_width, distance_count
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import hopper
-from regard.kernels.triton.launch import FP_FUSION, launch, on_device
 from regard.kernels.triton.second_pass import SecondPassArguments, kernel_arguments, load_shift
 from regard.kernels.triton.support import Blocks, MaskBands, bins_per_tile, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
+    FP_FUSION,
     Heads,
     Limits,
     base_of,
     capped,
+    launch,
     load_rows,
     loop_range,
     mask_tile,
+    on_device,
     score_tile,
     visible_tiles,
 )

@@ -18,9 +18,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.tiles import Bins
-from regard.kernels.triton.launch import on_device
+from regard.kernels.division import Bins
 from regard.kernels.triton.support import power_of_two
+from regard.kernels.triton.tiles import on_device
 
 
 class MapBuffers(NamedTuple):

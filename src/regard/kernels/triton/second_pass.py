@@ -1,4 +1,4 @@
-"""What follows an output whose LSE is known: arguments shared by the second passes, and exact weights of any rectangle.
+"""Second passes over q, k and a known LSE: the arguments that they share, and exact weights of any rectangle.
 
 A weight is 2^(score − LSE) in base 2, with the LSE of any kernel: no maximum is computed, and nothing is rescaled.
 """
@@ -11,16 +11,18 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.kernels.triton.launch import KernelArguments, launch, on_device
 from regard.kernels.triton.support import Blocks, bands_of, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
     LOG2E,
     Heads,
+    KernelArguments,
     Limits,
     base_of,
+    launch,
     load_tile,
     loop_parts,
     mask_tile,
+    on_device,
     score_tile,
     tiled_tensors,
 )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.masks import BoundMask
 from regard.masks.bound import And
 from regard.masks.intervals import segment_ranges

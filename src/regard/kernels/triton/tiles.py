@@ -1,19 +1,55 @@
-"""Functions shared by the Triton kernels: load a tile of rows, of scores, of the mask; and find the visible tiles.
+"""Functions shared by the Triton kernels: launch; load a tile of rows, of scores, of the mask; find the visible tiles.
 
-Scores are in base 2: scale · log2 e is multiplied in once, and GPUs compute exp2 directly. Products of half precision
-are accumulated in float32; those of float32 are not rounded to TF32.
+A kernel is launched on the GPU of its tensors, with fewer pipeline stages where shared memory is too small. Scores
+are in base 2: scale · log2 e is multiplied in once, and GPUs compute exp2 directly. Products of half precision are
+accumulated in float32; those of float32 are not rounded to TF32.
 """
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.runtime.errors import OutOfResources
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from regard.kernels.triton.support import MaskBands, power_of_two, visible_ranges
+from regard.kernels.triton.support import Blocks, MaskBands, power_of_two, visible_ranges
+
+
+class KernelArguments(NamedTuple):
+    """A kernel's first arguments and its compile-time constants.
+
+    No tuple in the arguments contains another tuple: Triton 3.6 loses a number 1 inside.
+    """
+
+    arguments: tuple[Any, ...]
+    constants: dict[str, Any]
+
+
+FP_FUSION = {"enable_fp_fusion": True}
+"""Allow s · scale − shift as one operation: since Triton 3.10 this must be requested."""
+
+
+def launch(kernel: Any, programs: int, blocks: Blocks, like: Tensor, *arguments: Any, **constants: Any) -> None:
+    """Launch `programs` programs with the warps and stages of `blocks`, on the device of the tensor `like`."""
+    with on_device(like):
+        for stages in range(blocks.stages, 0, -1):
+            try:
+                kernel[(programs,)](*arguments, **constants, num_warps=blocks.warps, num_stages=stages, **FP_FUSION)
+            except OutOfResources:
+                if stages == 1:
+                    raise
+            else:
+                return
+
+
+def on_device(x: Tensor) -> AbstractContextManager[object]:
+    """The device context for a launch: Triton uses the current GPU, not that of its arguments."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+
 
 LOG2E = 1.4426950408889634
 

@@ -19,13 +19,13 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall
 from regard.kernels.triton import hopper
-from regard.kernels.triton.launch import launch
 from regard.kernels.triton.second_pass import SecondPassArguments, kernel_arguments, load_shift
 from regard.kernels.triton.support import MAX_TOP, SEARCH_BLOCKS, Blocks, MaskBands, bands_of, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
     Heads,
     Limits,
     base_of,
+    launch,
     load_rows,
     loop_range,
     mask_tile,

@@ -12,8 +12,7 @@ import numpy as np
 
 from regard.errors import NotKeptError
 from regard.images import RecordImage
-from regard.messages import LANGUAGES, Language, catalogue
-from regard.printable import printable
+from regard.messages import LANGUAGES, Language, catalogue, printable
 from regard.records import Record, tokens_of
 from regard.trace.measures.heads import find_heads
 from regard.trace.measures.per_head import mean_distance, mean_entropy, sink_share

@@ -26,10 +26,9 @@ from regard.trace.pooling import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.explorer import front
 from regard.views.explorer.answers import Answer, half_floats
-from regard.views.explorer.effects import effects_of
 from regard.views.explorer.numbers import all_queries, can_explain
 from regard.views.explorer.overview import labels_in, token_labels
-from regard.views.explorer.source import TraceSource
+from regard.views.explorer.source import TraceSource, effects_of
 from regard.views.explorer.zoom import Cells, pooled_rectangle
 from regard.views.picture import Picture
 

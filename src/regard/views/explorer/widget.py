@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from regard.attention_call import WeightsFromQK
+from regard.errors import require_package
 from regard.hand_calculation import Steps
 from regard.kernels.blocked import rectangle
 from regard.masks import Mask
 from regard.messages import Language
-from regard.packages import require_package
 from regard.records import Record
 from regard.trace.trace import Trace
 from regard.views.explorer import front
 from regard.views.explorer.answers import Answer, Source, answered
-from regard.views.explorer.effects import effects_of
-from regard.views.explorer.source import TraceSource
+from regard.views.explorer.source import TraceSource, effects_of
 from regard.views.explorer.still import still
 from regard.views.picture import rescaled
 

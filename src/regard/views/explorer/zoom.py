@@ -14,8 +14,7 @@ from regard.arrays import is_tensor, to_numpy
 from regard.attention_call import WeightsFromQK
 from regard.exact_weights import ExactWeights
 from regard.kernels.blocked import rectangle
-from regard.kernels.blocked.workers import run_all
-from regard.kernels.tiles import SCORES_AT_A_TIME
+from regard.kernels.division import SCORES_AT_A_TIME, run_all
 from regard.records import Record
 from regard.trace.pooling import bin_size, pool
 from regard.views.exact_part import ExactPart

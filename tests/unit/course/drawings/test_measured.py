@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from regard.course.drawings import measured
 from regard.course.drawings.lesson_08 import BEST, GREEDY, SEARCHED, step_probabilities
-from regard.course.drawings.measured import measured
 
 
 def test_the_film_ends_with_a_diagonal() -> None:

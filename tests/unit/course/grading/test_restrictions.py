@@ -23,7 +23,7 @@ from regard.course.grading.sandbox import run
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's")
 
 SOLUTION = HOME / "exercises" / "softmax" / "solution.py"
-WITHOUT = Path(__file__).parents[3] / "without_layers.py"
+WITHOUT = Path(__file__).parents[3] / "without_restrictions.py"
 NATIVE = """
 import os
 def native(text, **names):  # as a C extension would, below the audit hook

@@ -10,8 +10,7 @@ import regard
 from regard.course.catalogue import exercise
 from regard.course.exercise import CallResult, RunResult
 from regard.course.learner_model import building
-from regard.course.learner_model.building import Built, BuiltOutput, build, poem_task, translation_task
-from regard.course.learner_model.parts import USED, Part
+from regard.course.learner_model.building import USED, Built, BuiltOutput, Part, build, poem_task, translation_task
 from regard.course.learner_model.program import program_text
 from regard.errors import ArgumentError, TooLargeError
 from regard.language import LanguageModel

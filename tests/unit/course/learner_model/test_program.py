@@ -15,14 +15,20 @@ import regard
 from regard.course.catalogue import exercise
 from regard.course.exercise import Mistake
 from regard.course.learner_model import program
-from regard.course.learner_model.building import DRIFT, WEIGHTS_FILE, BuildTask, poem_task, translation_task
-from regard.course.learner_model.parts import USED, helpers_of
+from regard.course.learner_model.building import (
+    DRIFT,
+    USED,
+    WEIGHTS_FILE,
+    BuildTask,
+    helpers_of,
+    poem_task,
+    translation_task,
+)
 from regard.course.learner_model.program import MODULES, program_text
-from regard.course.learner_model.program.entry import TASKS, model_weights, use_parts
-from regard.course.learner_model.program.models import Tree
+from regard.course.learner_model.program.models import TASKS, Tree, model_weights, use_parts
 from regard.course.learner_model.program.our_parts import FUNCTIONS, beam_search
 from regard.course.learner_model.program.part_calls import TOLERANCE, PartError, Parts, file_name
-from regard.kernels.blocked.workers import one_blas_thread
+from regard.kernels.division import one_blas_thread
 from wrong_programs import passes
 
 RIGHT = Path(__file__).parents[3] / "course" / "right"

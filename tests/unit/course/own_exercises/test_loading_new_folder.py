@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from regard.course import own_exercises
+from regard.course.own_exercises.checks import verify
 from regard.course.own_exercises.loading import FILES, load_folder, write_folder
-from regard.course.own_exercises.verification import verify
 from regard.errors import ArgumentError, FileError
 
 
 def test_the_template_is_written_completely(folder: Path) -> None:
-    template = Path(own_exercises.__file__).parent / "template"
+    template = Path(own_exercises.__file__).parents[1] / "exercises/template"
     bundled = {path.relative_to(template).as_posix() for path in template.rglob("*") if path.is_file()}
     assert {name for name in bundled if "__pycache__" not in name} == set(FILES)
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(FILES)

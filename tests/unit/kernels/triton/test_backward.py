@@ -16,7 +16,7 @@ from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.errors import BackendError
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.autograd import BACKWARD_BLOCKS, BackwardBlocks, attention_with_gradient
 from regard.kernels.triton.support import DTYPES, Blocks, ForwardRequest, ForwardResult
 

@@ -14,7 +14,7 @@ from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.functional.statistics import entropy, pooled_map, statistics_of
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import forward as forward_module
 from regard.kernels.triton import support
 from regard.kernels.triton.attention import attention

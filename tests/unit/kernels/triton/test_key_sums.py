@@ -17,7 +17,7 @@ from regard import Mask, See
 from regard.attention_call import AttentionCall
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import distance, statistics_of
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.attention import attention, statistics_from_lse
 from regard.kernels.triton.key_sums import KeySums, map_means, sum_over_queries
 from regard.kernels.triton.support import Blocks, MaskBands, bands_of

@@ -12,7 +12,7 @@ from torch import Tensor
 from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton import forward as forward_module
 from regard.kernels.triton import key_sums
 from regard.kernels.triton.attention import _masked_lse, attention, observe

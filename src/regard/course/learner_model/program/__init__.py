@@ -10,7 +10,7 @@ self-contained: it replaces the smaller parts inside it.
 import re
 from pathlib import Path
 
-MODULES = ("sublayers", "our_parts", "part_calls", "models", "entry")
+MODULES = ("our_parts", "part_calls", "models")
 """The modules in the order of their imports."""
 _IMPORT = re.compile(rf"^( *)from {re.escape(__name__)}\.\w+ import (?:\([^)]*\)|[^(\n]*)$", flags=re.MULTILINE)
 

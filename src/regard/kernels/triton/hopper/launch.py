@@ -13,7 +13,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.attention_call import AttentionCall
-from regard.kernels.tiles import Bins
+from regard.kernels.division import Bins
 from regard.kernels.triton.hopper.bins import MapBuffers
 from regard.kernels.triton.hopper.config import (
     HEADS_TOGETHER,
@@ -34,11 +34,10 @@ from regard.kernels.triton.hopper.config import (
 from regard.kernels.triton.hopper.forward import forward_kernel
 from regard.kernels.triton.hopper.second_pass import second_pass_kernel
 from regard.kernels.triton.hopper.tiles import HopperArguments
-from regard.kernels.triton.launch import FP_FUSION, on_device
 from regard.kernels.triton.pooling import bin_layout, max_strips, sum_strips
 from regard.kernels.triton.second_pass import padded_shifts
 from regard.kernels.triton.support import ForwardRequest, ForwardResult, MaskBands
-from regard.kernels.triton.tiles import LOG2E, can_use_tma
+from regard.kernels.triton.tiles import FP_FUSION, LOG2E, can_use_tma, on_device
 from regard.kernels.triton.top_keys import LIST_SIZE, MAX_LISTED_TOP, Candidates
 
 STRIP_LIMIT = 5 * 2**20

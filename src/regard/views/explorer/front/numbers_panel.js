@@ -16,7 +16,7 @@ import { drawStrip, largestSize, NUMBERS, tint, vectorStrip } from "./vector_str
 const MOST_KEYS = 12;
 /** The most queries offered in a list. */
 const MOST_QUERIES = 2048;
-/** The room of a number of a vector in a saved table. */
+/** The width of a number of a vector in a saved table. */
 const DIGITS = 46;
 /** The step at which the cell below a column becomes known. */
 const KNOWN_AT = /** @type {Record<string, string>} */ ({ largest: "shifted", sum: "sums", output: "output" });

@@ -8,8 +8,8 @@ from tolerances import assert_same_bits
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.records import Record
 

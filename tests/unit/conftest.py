@@ -14,7 +14,7 @@ SLOW = {
     "kernels/test_hopper.py",
     "recipes/test_running.py",
     "recipes/test_running_filming.py",
-    "recipes/test_starting.py",
+    "recipes/test_running_starting.py",
     "surveys/test_running_processes.py",
     "course/learner_model/test_building.py",
     "course/learner_model/test_program.py",

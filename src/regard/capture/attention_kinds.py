@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place, named_arguments
-from regard.capture.operators import is_plain_causal
+from regard.capture.operators import CapturedCall, CapturedWeights, is_plain_causal
 from regard.masks import BoundMask
 from regard.records import Kind
 

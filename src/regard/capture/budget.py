@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.arrays import is_integer
-from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.errors import ArgumentError, TooLargeError
 from regard.masks.rules import Dense
 from regard.memory import available_bytes, format_bytes, free_gpu_bytes

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
-from regard.capture.operators import is_plain_causal
+from regard.capture.operators import CapturedCall, CapturedWeights, is_plain_causal
 from regard.kernels.division import row_blocks
 from regard.masks import Mask
 from regard.masks.padding import Padding, combine_known, padding_of, queries_at

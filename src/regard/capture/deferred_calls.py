@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.capture.captured import CapturedCall
-from regard.capture.operators import CAUSAL, CAUSAL_FROM_FIRST
+from regard.capture.operators import CAUSAL, CAUSAL_FROM_FIRST, CapturedCall
 from regard.dispatch.observation import observe_attention
 from regard.records import Record, See, Top
 from regard.statistics_table import STATISTICS

@@ -16,8 +16,17 @@ import torch
 from torch import Tensor
 
 from regard.attention_call import AttentionCall
-from regard.capture.captured import CapturedCall, CapturedOutput, CapturedWeights, Unobserved, why_unobservable
-from regard.capture.operators import FUSED, READERS, Reader, named
+from regard.capture.operators import (
+    FUSED,
+    READERS,
+    CapturedCall,
+    CapturedOutput,
+    CapturedWeights,
+    Reader,
+    Unobserved,
+    named,
+    why_unobservable,
+)
 from regard.capture.softmax_tracking import IN_PLACE, SoftmaxTracker
 from regard.capture.sparse_attention import SparseTracker
 from regard.capture.torch_internals import (

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from regard.axes import Shape
-from regard.capture.captured import CapturedWeights
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.edits import Edit
+from regard.capture.operators import CapturedWeights
 from regard.capture.softmax_tracking import SoftmaxTracker
 
 

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from regard.capture.attention_kinds import kind_by_call, kind_by_name
 from regard.capture.call_masks import MaskRecognizer, padding_by_mask
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.layouts import sizes_of
 from regard.capture.module_names import running_modules
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.errors import ArgumentError, MissingPackageError
 from regard.records import Record, See

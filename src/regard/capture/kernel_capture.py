@@ -16,12 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import CapturedCall, CapturedWeights, why_unobservable
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import AUTOCASTS, CaptureMode
 from regard.capture.kernel_overrides import OVERRIDES, has_other_operators
 from regard.capture.module_names import Place
-from regard.capture.operators import READERS, is_plain_causal, lse_of, named
+from regard.capture.operators import (
+    READERS,
+    CapturedCall,
+    CapturedWeights,
+    is_plain_causal,
+    lse_of,
+    named,
+    why_unobservable,
+)
 from regard.capture.torch_internals import (
     FUSED_LAYERS,
     LISTENING,

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.aliases import key_of
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import Place, call_arguments, running_arguments
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.torch_internals import has_storage
 
 HEAD_COUNT_NAMES = ("num_heads", "n_heads", "n_head", "nhead", "nheads", "heads", "num_attention_heads")

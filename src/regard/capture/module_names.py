@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import is_readable
 from regard.capture.model_facts import facts_of
+from regard.capture.operators import is_readable
 from regard.errors import ArgumentError, UnknownNameError
 
 _THIS_PACKAGE = str(Path(__file__).parent)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention_call import AttentionCall
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.watched_trace import WatchedTrace
 from regard.dispatch import attend
 from regard.dispatch.backend_choice import copied_outputs

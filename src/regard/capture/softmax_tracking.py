@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import Alias, changed, copied, key_of, original, sliced
-from regard.capture.captured import CapturedWeights
+from regard.capture.operators import CapturedWeights
 from regard.capture.torch_internals import COPY_TO, Isolated, has_storage
 from regard.masks.padding import visible_columns
 from regard.records import Rest

@@ -18,8 +18,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import key_of
 from regard.capture.budget import in_bytes
-from regard.capture.captured import CapturedWeights, is_readable
 from regard.capture.module_names import Place, call_arguments, running_modules
+from regard.capture.operators import CapturedWeights, is_readable
 from regard.capture.torch_internals import COPY_TO, INDEX_PUT_INSIDE, tree_map_only
 from regard.messages import say
 

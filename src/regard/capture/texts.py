@@ -17,8 +17,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from regard.capture.aliases import key_of
 from regard.capture.attention_kinds import sees_last
 from regard.capture.call_masks import PadIds
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place, is_attention, running_arguments
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.token_labels import GuardedTokenizer, Text, TokenIds, TokenRows, as_batch, token_tables
 from regard.records import DecodeStep, Kind, next_tokens
 

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import is_readable
 from regard.capture.model_facts import ModelFacts
+from regard.capture.operators import is_readable
 from regard.errors import ArgumentError
 from regard.records import DecodeStep
 from regard.text import Tokenizer

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from regard.attention_call import AttentionCall, WeightsFromQK
 from regard.axes import bin_width
-from regard.capture.captured import CapturedCall
 from regard.capture.deferred_calls import CallBatch, DeferredCalls
+from regard.capture.operators import CapturedCall
 from regard.capture.relevance import relevance_records
 from regard.capture.token_labels import KeyHistory, keeps_order
 from regard.capture.torch_internals import Isolated

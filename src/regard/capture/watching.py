@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from regard.capture.attention_kinds import Kinds
 from regard.capture.budget import Budget, FourSizes
 from regard.capture.call_masks import MaskRecognizer, PaddingTracker, PadIds
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import CaptureMode
 from regard.capture.image_tracking import ImageTracker
@@ -31,7 +30,7 @@ from regard.capture.module_names import (
     may_be_attention,
     running_generation,
 )
-from regard.capture.operators import is_plain_causal, is_plain_row
+from regard.capture.operators import CapturedCall, CapturedWeights, is_plain_causal, is_plain_row
 from regard.capture.recording import (
     AddedKeys,
     RowSums,

@@ -16,8 +16,7 @@ from regard.config.transformer import Activation, inner_activation
 from regard.errors import ArgumentError
 from regard.functional import layer_norm, rms_norm
 from regard.functional.int8_weight import Int8Weight
-from regard.functional.linear_few_rows import linear_rows
-from regard.functional.position_wise import ACTIVATIONS, ActivationFunction, get_activation
+from regard.functional.position_wise import ACTIVATIONS, ActivationFunction, get_activation, linear_rows
 from regard.messages import Listed
 
 

@@ -1,6 +1,7 @@
 """Trains a recipe in a run folder: data, training loop, final model, its film and the monitor of its attention.
 
-The same call resumes an interrupted run.
+The same call resumes an interrupted run. A run may start from an existing model instead of random weights:
+`regard train RECIPE --start MODEL`.
 """
 
 import os
@@ -8,6 +9,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import fields, replace
 from fnmatch import fnmatch
 from math import prod
 from pathlib import Path
@@ -19,10 +21,12 @@ from torch import Tensor
 from regard import __version__
 from regard.capture import Monitor, monitor
 from regard.checkpoints import save_model
+from regard.checkpoints.model_folder import model_folder_of
+from regard.config import RecurrentConfig, TransformerConfig
 from regard.config.weights import ModelConfig, weight_shapes
 from regard.errors import ArgumentError, FileError
 from regard.evaluation.scores import translation_logits
-from regard.evaluation.translation import MODEL, RECIPE, RUN, TOKENIZER
+from regard.evaluation.translation import MODEL, RECIPE, RUN, TOKENIZER, read_trained
 from regard.files.output import write_error
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
@@ -30,7 +34,6 @@ from regard.models import Model, RecurrentModel, Transformer, build_model
 from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.puzzles import batch_of, solve
 from regard.recipes.recipe import FilmSpec, MonitorSpec, Recipe, config_of, differences, read_recipe, to_toml
-from regard.recipes.starting import StartModel, check_start, read_start
 from regard.records import See
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Recorder, Trace
@@ -46,6 +49,7 @@ from regard.training.run_files import (
     read_hashed,
     replace_file,
     retire,
+    sha256_of,
     sweep,
     sync_file,
     sync_folder,
@@ -55,6 +59,50 @@ from regard.training.run_files import (
 from regard.training.run_reports import METRICS, Finished, Listener, Reason
 from regard.training.sharding import full_weights
 from regard.training.step import Forward, validation_loss
+
+
+class StartModel(NamedTuple):
+    """A model to start from. `files` are the hashes of its files by name, for run.json."""
+
+    folder: Path
+    config: TransformerConfig | RecurrentConfig
+    weights: dict[str, Tensor]
+    tokenizer: Tokenizer
+    files: dict[str, str]
+
+
+def read_start(folder: str | os.PathLike[str]) -> StartModel:
+    """The model and tokenizer of a run folder or a model folder; int8 weights as float32. Raises FileError."""
+    found = read_trained(folder)
+    place = model_folder_of(Path(folder))
+    names = [path.name for path in sorted(place.iterdir()) if path.suffix == ".safetensors" or path.name == TOKENIZER]
+    files = {name: sha256_of(place / name) for name in names}
+    return StartModel(place, found.model.config, found.model.float().state_dict(), found.tokenizer, files)
+
+
+def check_start(start: StartModel, config: TransformerConfig | RecurrentConfig, tokenizer: Tokenizer) -> None:
+    """FileError unless the recipe's model has the config and the tokenizer of the start model.
+
+    Dropout and forget_bias may differ.
+    """
+    if tokenizer.to_json() != start.tokenizer.to_json():
+        raise FileError("start-tokenizer", path=str(start.folder / TOKENIZER))
+    ours, theirs = (_architecture(each) for each in (config, start.config))
+    if type(ours) is not type(theirs):
+        values = {"wanted": type(theirs).__name__, "found": type(ours).__name__}
+        raise FileError("start-config", path=str(start.folder), keys="model", name="model", **values)
+    different = [each.name for each in fields(ours) if getattr(ours, each.name) != getattr(theirs, each.name)]
+    if different:
+        key = different[0]
+        values = {"wanted": getattr(theirs, key), "found": getattr(ours, key)}
+        raise FileError("start-config", path=str(start.folder), keys=Listed(different), name=key, **values)
+
+
+def _architecture(config: TransformerConfig | RecurrentConfig) -> TransformerConfig | RecurrentConfig:
+    """The config without dropout and initial biases, which leave shapes and names of the weights as they are."""
+    if isinstance(config, RecurrentConfig):
+        return replace(config, dropout=0.0, forget_bias=None)
+    return replace(config, dropout=0.0, attention=replace(config.attention, dropout=0.0))
 
 
 class FilmInput(NamedTuple):

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from regard.capture.attention_kinds import Kinds, kind_by_call, kind_by_name
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import ModuleNames, Place
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.layers import MultiHeadAttention
 from regard.masks import Mask
 

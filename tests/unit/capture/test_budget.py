@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard import See
 from regard.attention_call import WeightsFromQK
 from regard.capture.budget import Budget, in_bytes
-from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.capture.watching import watch
 from regard.errors import ArgumentError, TooLargeError

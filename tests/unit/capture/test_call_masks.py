@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard import Mask
 from regard.capture.call_masks import ALL, MaskRecognizer, narrowed, recognised
-from regard.capture.captured import CapturedCall
+from regard.capture.operators import CapturedCall
 
 LOWEST = torch.finfo(torch.float32).min
 

@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import regard
 from regard import See
 from regard.capture.call_masks import PadIds, padding_by_mask
-from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.masks import Mask
 from regard.records import Kind
 

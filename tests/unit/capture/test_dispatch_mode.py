@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.layers import MultiHeadAttention
 from regard.records import Record

@@ -17,9 +17,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from regard import See, watch
 from regard.attention_call import AttentionCall
 from regard.capture import recording
-from regard.capture.captured import CapturedOutput
 from regard.capture.dispatch_mode import can_replace, operator_results
-from regard.capture.operators import READERS, named, read_fused
+from regard.capture.operators import READERS, CapturedOutput, named, read_fused
 from regard.dispatch import observation
 from regard.dispatch.observation import ObservedOutput
 from regard.errors import ArgumentError

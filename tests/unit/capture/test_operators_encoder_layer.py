@@ -9,7 +9,7 @@ from capturing import assert_unchanged, captured_in, records_of
 from tolerances import assert_close
 from torch import Tensor, nn
 
-from regard.capture.captured import CapturedCall
+from regard.capture.operators import CapturedCall
 
 B, T, D, H = 2, 5, 8, 2
 BLOCKED = torch.ones(T, T, dtype=torch.bool).triu(1)

@@ -7,8 +7,7 @@ from tolerances import assert_close
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.captured import CapturedCall
-from regard.capture.operators import read_flash, read_packed_flash
+from regard.capture.operators import CapturedCall, read_flash, read_packed_flash
 from regard.capture.recording import record_of_call
 
 OPTIONS: dict[str, Any] = {

@@ -8,7 +8,7 @@ from torch import nn
 
 from regard import See
 from regard.capture import recording
-from regard.capture.captured import CapturedWeights
+from regard.capture.operators import CapturedWeights
 from regard.capture.recording import record_of_call
 from regard.errors import NotKeptError
 from regard.functional.statistics import pooled_map

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard import See
-from regard.capture.captured import CapturedWeights
 from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.operators import CapturedWeights
 
 Q, K, V = torch.randn(3, 2, 4, 5, 8).unbind()
 SCORES = Q @ K.mT

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.module_names import Place
+from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.texts import TextTracker
 from regard.capture.token_labels import GuardedTokenizer
 from regard.records import DecodeStep, Kind

@@ -5,7 +5,7 @@ import torch
 from tolerances import assert_close
 from torch import Tensor
 
-from regard.capture.captured import CapturedCall
+from regard.capture.operators import CapturedCall
 from regard.capture.watched_trace import DecodeHistory
 from regard.masks import Mask
 from regard.records import DecodeStep, Record

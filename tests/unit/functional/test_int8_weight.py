@@ -9,7 +9,7 @@ from regard.checkpoints.tensor_file import quantise
 from regard.errors import DtypeError
 from regard.functional import int8_weight
 from regard.functional.int8_weight import MAX_ROWS, Int8Weight, compiled_rows
-from regard.functional.linear_few_rows import linear_rows
+from regard.functional.position_wise import linear_rows
 
 WIDTHS = [1, 7, 64, 1024, 1025, 2500]
 """Around the block of columns that is converted at a time."""

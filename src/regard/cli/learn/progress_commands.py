@@ -22,7 +22,7 @@ def export_progress(
     file: Annotated[Path | None, typer.Argument(metavar="metavar-file", help="help-export-file")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.course.progress_transfer import about, collect
+    from regard.course.passed_answers import about, collect
     from regard.files.output import check_target, write_output
 
     if file is None:
@@ -40,7 +40,7 @@ def import_progress(
     file: Annotated[Path | None, typer.Argument(metavar="metavar-file", help="help-import-file")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.course.progress_transfer import about, import_file
+    from regard.course.passed_answers import about, import_file
 
     if file is None:
         raise ArgumentError("transfer-which", command="import")

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_close
 
-from regard.functional import linear_few_rows
-from regard.functional.linear_few_rows import linear_rows
+from regard.functional import position_wise
+from regard.functional.position_wise import linear_rows
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -22,7 +22,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def test_marked_as_constant_as_pytorch_does_it() -> None:
     marked = torch.compiler.assume_constant_result(lambda: 1)
-    assert vars(linear_few_rows._threads) == vars(marked)
+    assert vars(position_wise._threads) == vars(marked)
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1), (3,), (4, 1), (2, 3), (1, 5), (32,), (33,), (0,)])
@@ -38,14 +38,14 @@ def test_it_equals_linear(threads: int, lead: tuple[int, ...], rows: int) -> Non
 
 def test_bands_are_used_only_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    by_bands = linear_few_rows._linear_by_bands
+    by_bands = position_wise._linear_by_bands
 
     def counted(*args: Any) -> Any:
         taken.append(args)
         return by_bands(*args)
 
-    monkeypatch.setattr(linear_few_rows, "_linear_by_bands", counted)
-    monkeypatch.setattr(linear_few_rows, "_threads", lambda: 2)
+    monkeypatch.setattr(position_wise, "_linear_by_bands", counted)
+    monkeypatch.setattr(position_wise, "_threads", lambda: 2)
     x, weight = torch.randn(1, 1, 256), torch.randn(256, 256)
     with torch.no_grad():
         linear_rows(x, weight)

@@ -297,8 +297,8 @@ MESSAGES: dict[str, Message] = {
         "regard learn check 通过之后，这个部件就是你的。你的函数在批改用的沙箱里运行。",
     ),
     "help-build-text": Message(
-        en="the sentence to translate; default: I love you; poem writes a poem; with --model poet the first line",
-        zh="要翻译的句子；默认 I love you；写 poem 则作诗；--model poet 时为诗的开头",
+        en="the sentence to translate; default: I love you; poem writes a poem, from the Chinese text after it",
+        zh="要翻译的句子；默认 I love you；写 poem 则作诗，后面可以接诗的开头",
     ),
     "help-build-model": Message(en="translator or poet; default: translator", zh="translator 或 poet；默认 translator"),
     "metavar-build-with": Message(en="[ID=]FILE", zh="[ID=]文件"),

@@ -129,6 +129,13 @@ def test_a_poem_by_its_seed(run: Run) -> None:
     assert out.count("✓") == 2
     poem = run("generate", "--seed", "3").out
     assert poem.strip() in out
+
+
+def test_a_poem_with_its_beginning(run: Run) -> None:
+    """It was translated: “poem 春” became “3首诗”."""
+    out = run("learn", "build", "poem", "春", "--seed", "2").out
+    assert run("generate", "春", "--seed", "2").out.strip() in out
+    assert "→ 春" not in out.splitlines()[0]
     assert json.loads(run("learn", "build", "--model", "poet", "--seed", "3", "--json").out)["model"] == "poet"
 
 

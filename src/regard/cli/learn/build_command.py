@@ -40,10 +40,11 @@ def build(
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     words = join_words(text or [])
-    name = model or ("poet" if words == POEM else "translator")
+    beginning = None if model == "translator" else _beginning(words)
+    name = model or ("translator" if beginning is None else "poet")
     if name not in MODELS:
         raise ArgumentError("build-model", known=Listed(MODELS), found=name)
-    words = "" if name == "poet" and words == POEM else words
+    words = words if beginning is None else beginning
     number = 0 if seed is None else whole_number("--seed", seed, least=0)
     if seed is not None and name == "translator":
         raise ArgumentError("build-seed-translator", seed=number)
@@ -65,6 +66,16 @@ def build(
     else:
         _show(loaded, task, parts, built, verdicts)
     raise typer.Exit(0 if built.is_right and all(verdict.passed for verdict in verdicts.values()) else 1)
+
+
+def _beginning(words: str) -> str | None:
+    """The beginning of the poem to write, after the word "poem"; None for a sentence to translate.
+
+    >>> _beginning("poem 春"), _beginning("poem"), _beginning("A poem is short."), _beginning("poem of spring")
+    ('春', '', None, None)
+    """
+    first, _, rest = words.partition(" ")
+    return rest if first == POEM and not (rest and rest.isascii()) else None
 
 
 def _given(files: list[str]) -> dict[str, tuple[str, bytes]]:

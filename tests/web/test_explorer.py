@@ -161,6 +161,23 @@ def test_every_family_of_patterns_opens_its_clearest_head(chromium: Browser) -> 
         assert page.inner_text(".does").startswith("Looks at what followed the same token earlier (induction)")
 
 
+def test_the_preview_of_a_head_stands_beside_the_tiles_where_there_is_room(chromium: Browser) -> None:
+    with browser_page(chromium, 1280) as page:
+        open_explorer(page, patterned(), depth="model")
+        page.hover(".tile >> nth=5")
+        settled(page)
+        preview, tiles = (page.locator(name).bounding_box() for name in (".preview", ".heads >> nth=1"))
+        assert preview
+        assert tiles
+        assert preview["x"] > tiles["x"] + tiles["width"]
+        page.set_viewport_size({"width": 480, "height": 900})
+        page.hover(".tile >> nth=6")
+        settled(page)
+        narrow = page.locator(".preview").bounding_box()
+        assert narrow
+        assert narrow["x"] + narrow["width"] <= 480
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_each_view_and_each_measure_says_what_is_shown(chromium: Browser, lang: Language) -> None:
     with browser_page(chromium) as page:

@@ -97,9 +97,10 @@ export function modelPanel(explorer) {
     ];
     preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), ...lines.map((line) => create("p", line))));
     preview.hidden = false;
-    const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect();
-    preview.style.top = `${box.bottom - whole.top + 8}px`;
-    preview.style.left = `${Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
+    const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect(), all = grid.getBoundingClientRect();
+    const row = tile.parentElement?.getBoundingClientRect() ?? box, beside = grid.childElementCount === 1 && all.right - row.right > preview.offsetWidth + 16;
+    preview.style.top = `${beside ? Math.min(box.top, all.bottom - preview.offsetHeight) - whole.top : box.bottom - whole.top + 8}px`;
+    preview.style.left = `${beside ? row.right - whole.left + 16 : Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
   }
   return {
     element,

@@ -525,11 +525,11 @@ def test_values_of_a_generation_are_those_of_the_prompt() -> None:
     sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "vocab_size": 9}
     config = transformers.LlamaConfig(**sizes, num_attention_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2)
     model = transformers.LlamaForCausalLM(config).eval()
-    ids = torch.tensor([[3, 4, 5]])
+    inputs = {"input_ids": torch.tensor([[0, 3, 4], [5, 6, 7]]), "attention_mask": torch.tensor([[0, 1, 1], [1, 1, 1]])}
     with regard.watch(model, see=See(qk=True, v=True)) as trace:
-        model.generate(ids, max_new_tokens=3, min_new_tokens=3)
+        model.generate(**inputs, max_new_tokens=3, min_new_tokens=3)
     assert len(trace) == 3
     with torch.no_grad(), regard.watch(model, see=See(outputs=True)) as again:
-        model(ids)
+        model(**inputs)
     assert_close(trace[0].with_outputs().outputs, again[0].outputs, "output")
-    assert trace[1].weights().shape == (1, 2, 1, 4)
+    assert trace[1].weights().shape == (2, 2, 1, 4)

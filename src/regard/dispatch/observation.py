@@ -15,7 +15,7 @@ from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
 from regard.dispatch.backend_choice import make_record, require_memory_for
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.forward import SingleThread, all_weights, observe, sees_some_key
+from regard.kernels.chunked.forward import SingleThread, all_weights, is_known, observe, sees_some_key
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.records import Record, Statistics
 
@@ -39,10 +39,11 @@ def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
     if see.is_empty:
         return Record(shape=(B, H, T, S), padding=padding)
     call = _bound(call)
-    if is_small(q, k) and not (see.qk or see.values):  # the one row of a token: nothing else needs the call
+    small = is_small(q, k) and not (q.is_cpu and is_known(call, lse))
+    if small and not (see.qk or see.values):  # the one row of a token: nothing else needs the call
         return Record(shape=(B, H, T, S), padding=padding, **_observe_at_once(call, lse)._asdict())
     attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError
-    return make_record(call, _observe_at_once(call, lse) if is_small(q, k) else _observe(call, lse))
+    return make_record(call, _observe_at_once(call, lse) if small else _observe(call, lse))
 
 
 class ObservedOutput(NamedTuple):

@@ -133,15 +133,20 @@ def test_without_queries_or_keys(T: int, S: int) -> None:
     assert present(found.distance).shape == reference.distance(np.zeros((1, 2, T, S))).shape
 
 
-def test_an_empty_request_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_request_and_a_known_lse_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("a pass was made")
 
     monkeypatch.setattr(module, "attend_in_blocks", fail)
+    monkeypatch.setattr(observation, "all_weights", fail)
     q = torch.zeros(1, 2, 3, 4)
     record = observe_attention(AttentionCall(q, q, q, 1.0, see=See(map=None, lse=False, sink=False)))
     assert record.shape == (1, 2, 3, 3)
     assert "nothing" in repr(record)
+    lse = torch.full((1, 2, 3), 3.0).log()
+    known = present(observe_attention(AttentionCall(q, q, q, 1.0, see=See(map=None, sink=False)), lse).lse)
+    assert torch.equal(known, lse)
+    assert known.data_ptr() != lse.data_ptr()  # the model may overwrite its own
 
 
 def test_no_score_matrix_is_allocated() -> None:

@@ -307,7 +307,7 @@ def observe(call: AttentionCall, lse: Tensor | None = None) -> Statistics:
     q, see, padding = call.q, call.see, call.padding
     assert see is not None
     T, S = q.shape[2], call.k.shape[2]
-    if lse is not None and _only_lse(see) and S and _is_reliable(lse, call):
+    if lse is not None and is_known(call, lse):
         return Statistics(lse=without_rows(lse, None if padding is None else padding.queries, -torch.inf).clone())
     bins = Bins.of(T, S, see)
     results = allocate(q, S, 0, bins, see, padding)
@@ -369,6 +369,12 @@ def _all_heads(call: AttentionCall) -> Slab:
     exact = exact_dtype(call.q)
     q, k = call.q.to(exact) * call.scale, call.k.to(exact)
     return Slab(q, k, k, call.bound, None if call.bias is None else call.bias.to(exact), call.softcap)
+
+
+def is_known(call: AttentionCall, lse: Tensor | None) -> bool:
+    """Whether all that `see` requests is an LSE that the other kernel has returned; arguments as for `observe`."""
+    requested = call.see is not None and _only_lse(call.see)
+    return lse is not None and requested and call.k.shape[2] > 0 and _is_reliable(lse, call)
 
 
 def _only_lse(see: See) -> bool:

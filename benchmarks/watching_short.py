@@ -5,7 +5,9 @@ process, and each ratio is the median of its rounds. "block" is a watched forwar
 read" that and the first access to the Trace, which computes what was deferred. make, enter, forward and exit are the
 parts of the block as the host sees them, without waiting for the GPU; events are a GPU's own time for a call of
 `attend`. --lengths, --rounds, --steps N for a generation of N tokens, --profile LENGTH for where Python spends the time
-of a watched forward, --bounds for an error where a ratio exceeds its bound, --report.
+of a watched forward, --processor-time for the seconds of the processor in place of those of the clock (with one
+thread, these do not depend on what else the machine computes), --bounds for an error where a ratio exceeds its bound,
+--report.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 from benchmarks.dated import finish, heading, table
 
 Run = Callable[[], object]
+Clock = Callable[[], float]
 
 PARTS = ("make", "enter", "forward", "exit")
 
@@ -58,21 +61,27 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=64, help="tokens to generate; 0 for no generation")
     parser.add_argument("--profile", type=int, help="also profile a watched forward of this length")
     parser.add_argument("--without-calls", action="store_true", help="no single calls of attend")
+    parser.add_argument("--processor-time", action="store_true", help="seconds of the processor, with one thread")
     parser.add_argument("--methods", nargs="*", help="only these, and unwatched")
     parser.add_argument("--bounds", action="store_true", help="on the CPU: exit with 1 where a ratio exceeds its bound")
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
     options = parser.parse_args()
+    options.clock = time.process_time if options.processor_time else time.perf_counter
+    if options.processor_time:
+        torch.set_num_threads(1)
     torch.manual_seed(0)
     with torch.no_grad():
         model = llama() if gpu else gpt2()
         rows = [row for length in options.lengths for row in forwards(model, length, options)]
-        rows += generations(model, options.steps, max(3, options.rounds // 3)) if options.steps else []
+        rows += generations(model, options) if options.steps else []
         rows += single_calls(options.rounds) if gpu and not options.without_calls else []
         if options.profile:
             print(profile(lambda: watched_forward(model, options.profile)))
         if options.profile and gpu and not options.without_calls:
             print(profile(attend_once))
-    finish("watching_short" if gpu else "watching_short_cpu", markdown(rows), report=options.report)
+    finish(
+        "watching_short" if gpu else "watching_short_cpu", markdown(rows, options.processor_time), report=options.report
+    )
     too_slow = [row[:5] for row in rows if float(row[4] or 0) > BOUNDS.get((row[0], row[1]), float("inf"))]
     if options.bounds and not gpu and too_slow:
         sys.exit(f"over their bounds: {too_slow}")
@@ -95,24 +104,24 @@ def gpt2() -> Any:
     return GPT2LMHeadModel._from_config(config, attn_implementation="sdpa").eval()
 
 
-def methods(model: Any, run: Run, every_weight: Run | None = None) -> dict[str, Run]:
+def methods(model: Any, run: Run, clock: Clock, every_weight: Run | None = None) -> dict[str, Run]:
     """The run alone and under each watch."""
     import regard
     from regard import See
 
     def watched(**options: Any) -> Run:
         def method() -> tuple[float, ...]:
-            times = [time.perf_counter()]
+            times = [clock()]
             watch = regard.watch(model, **options)
-            times.append(time.perf_counter())
+            times.append(clock())
             with watch as trace:
-                times.append(time.perf_counter())
+                times.append(clock())
                 run()
-                times.append(time.perf_counter())
-            times.append(time.perf_counter())
+                times.append(clock())
+            times.append(clock())
             wait()
             parts = tuple(after - before for before, after in pairwise(times))
-            block = time.perf_counter() - times[0]
+            block = clock() - times[0]
             list(trace)
             return (block, *parts)
 
@@ -143,23 +152,28 @@ def forwards(model: Any, length: int, options: argparse.Namespace) -> list[list[
         body(ids, use_cache=False, output_attentions=True)
         body.set_attn_implementation("sdpa")
 
-    several = methods(body, run, eager if length <= EAGER else None)
+    several = methods(body, run, options.clock, eager if length <= EAGER else None)
     if options.methods is not None:
         several = {name: several[name] for name in several if name == "unwatched" or name in options.methods}
-    return rows_of(f"{length:,} tokens", measured(several, options.rounds))
+    return rows_of(f"{length:,} tokens", measured(several, options.rounds, options.clock))
 
 
-def generations(model: Any, steps: int, rounds: int) -> list[list[str]]:
+def generations(model: Any, options: argparse.Namespace) -> list[list[str]]:
     import torch
 
-    ids = torch.randint(0, 1000, (1, 64), device=model.device)
-    options: dict[str, Any] = {"max_new_tokens": steps, "min_new_tokens": steps, "do_sample": False, "pad_token_id": 0}
+    ids, steps, rounds = (
+        torch.randint(0, 1000, (1, 64), device=model.device),
+        options.steps,
+        max(3, options.rounds // 3),
+    )
+    tokens: dict[str, Any] = {"max_new_tokens": steps, "min_new_tokens": steps, "do_sample": False, "pad_token_id": 0}
 
     def run() -> None:
-        model.generate(ids, attention_mask=torch.ones_like(ids), **options)
+        model.generate(ids, attention_mask=torch.ones_like(ids), **tokens)
 
-    several = methods(model, run)
-    return rows_of(f"{steps} generated", measured({name: several[name] for name in ("unwatched", "watch")}, rounds))
+    several = methods(model, run, options.clock)
+    several = {name: several[name] for name in ("unwatched", "watch")}
+    return rows_of(f"{steps} generated", measured(several, rounds, options.clock))
 
 
 def single_calls(rounds: int) -> list[list[str]]:
@@ -213,16 +227,16 @@ def single_call(run: Run) -> tuple[float, float, float]:
     return host, wall, before.elapsed_time(after) / 1000
 
 
-def measured(several: dict[str, Run], rounds: int) -> dict[str, list[Measurement]]:
+def measured(several: dict[str, Run], rounds: int, clock: Clock) -> dict[str, list[Measurement]]:
     """The times of each method, round by round; the first two rounds do not count."""
     times: dict[str, list[Measurement]] = {name: [] for name in several}
     for _ in range(rounds + 2):
         for name, run in several.items():
             wait()
-            start = time.perf_counter()
+            start = clock()
             parts = run()
             wait()
-            whole = time.perf_counter() - start
+            whole = clock() - start
             block, *rest = parts if isinstance(parts, tuple) else (whole,)
             times[name].append(Measurement(block, whole, tuple(rest)))
     return {name: each[2:] for name, each in times.items()}
@@ -294,16 +308,17 @@ def profile(run: Run, runs: int = 10) -> str:
 HEADINGS = ("what", "method", "milliseconds", "block", "block and read", *PARTS, "events")
 
 
-def markdown(rows: list[list[str]]) -> str:
+def markdown(rows: list[list[str]], processor_time: bool) -> str:
     """The report."""
     import torch
 
     machine = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
+    clock = " Milliseconds of the processor, not of the clock." if processor_time else ""
     lines = [
         *heading("Watching short texts"),
         f"{machine}. On a GPU: Llama shape, 8 layers, 2,048 wide, 32 and 8 heads of 64, bfloat16. On the CPU: GPT-2 "
         "124M shape without output layer, float32. Without a cache, except for generation. Milliseconds are "
-        "those of the block; both ratios are over unwatched.",
+        f"those of the block; both ratios are over unwatched.{clock}",
         "",
         *table(HEADINGS, rows),
         "",

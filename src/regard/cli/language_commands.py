@@ -354,7 +354,7 @@ def convert(
 def pull(
     name: Annotated[str, typer.Argument(metavar="metavar-hub-id", help="help-pull-id")],
     revision: Annotated[str, typer.Option("--revision", metavar="metavar-revision", help="help-revision")] = "main",
-    file: Annotated[str | None, typer.Option("--file", metavar="metavar-file", help="help-pull-file")] = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="metavar-file-name", help="help-pull-file")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     from regard.language.loading import pull as run

@@ -278,7 +278,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "certificate-days": Message(
         en="programs written, bugs found and sheets calculated by hand, from {first} to {last}.",
-        zh="编写程序、找出错误、手算答题，从 {first} 到 {last}。",
+        zh="编写程序、找出错误、手算答题，从 {first}到 {last}。",
     ),
     "certificate-one-day": Message(
         en="programs written, bugs found and sheets calculated by hand, on {last}.",

@@ -422,6 +422,7 @@ MESSAGES: dict[str, Message] = {
     "metavar-revision": Message(en="REVISION", zh="版本"),
     "help-pull-id": Message(en="organisation/name", zh="组织/名称"),
     "help-revision": Message(en="a branch, a tag or a commit; by default main", zh="分支、标签或提交；默认为 main"),
+    "metavar-file-name": Message(en="NAME", zh="文件名"),
     "help-pull-file": Message(
         en="only this file of the repository, such as one of several GGUF files",
         zh="只下载仓库中的这个文件，例如几个 GGUF 文件之一",

@@ -15,12 +15,16 @@ ELSEWHERE = {
     "training/loop.py": {"torch._dynamo"},
     "dispatch/overflow.py": {"torch._foreach_norm"},
     "kernels/chunked/forward.py": {"torch.ops.aten._scaled_dot_product_flash_attention_for_cpu"},
+    "functional/int8_weight.py": {"torch._inductor"},
 }
 """`torch._dynamo.maybe_mark_dynamic` is documented for users, though its module has an underscore.
 
 `torch._foreach_norm` is what `torch.nn.utils.get_total_norm` calls; that function cannot give the norms one by one.
 
 `aten._scaled_dot_product_flash_attention_for_cpu` is PyTorch's only kernel that returns the LSE on a CPU.
+
+`torch._inductor.codecache` finds the compiler, compiles once and keeps the library; `torch.utils.cpp_extension`, the
+public way, needs ninja and Python's headers. Without it, the product is computed by PyTorch's operators.
 """
 
 

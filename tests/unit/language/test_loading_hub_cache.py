@@ -189,7 +189,7 @@ def test_a_reference_that_leads_elsewhere_is_not_followed(monkeypatch: pytest.Mo
     assert cached("a/b") is None
 
 
-def test_one_file_of_a_repository(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_file_of_a_repository(hub: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A repository of GGUF files: the only one is pulled, of several `--file` chooses."""
     for name in ("model.safetensors", "onnx/model.safetensors"):
         monkeypatch.delitem(FILES, name)
@@ -198,11 +198,13 @@ def test_one_file_of_a_repository(hub: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert done.returncode == 0, done.stderr
     assert Path(json.loads(done.stdout)["folder"], "a-Q4_0.gguf").read_bytes() == b"GGUF, one"
     monkeypatch.setitem(FILES, "b-Q8_0.gguf", b"GGUF, two")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "another home"))  # the files of a commit are listed in the cache
     several = regard_pull(NAME)
     assert several.returncode == 3
     assert "a-Q4_0.gguf, b-Q8_0.gguf" in several.stderr
     assert "--file" in several.stderr
     one = regard_pull(NAME, "--file", "b-Q8_0.gguf", "--json")
+    assert one.returncode == 0, one.stderr
     assert Path(json.loads(one.stdout)["folder"]).read_bytes() == b"GGUF, two"
     absent = regard_pull(NAME, "--file", "c.gguf")
     assert absent.returncode == 3

@@ -9,8 +9,8 @@ import regard
 from benchmarks.translator import HUNDRED, read_sentences
 from regard.arrays import to_numpy
 from regard.language import LanguageModel
+from regard.language.generating import continue_prompt, read_prompt, sampling
 from regard.language.translating import search
-from regard.language.writing import continue_prompt, read_prompt, sampling
 
 
 @cache

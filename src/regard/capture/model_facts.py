@@ -1,7 +1,7 @@
-"""What `watch` finds out about a model once: the names of its modules, and what follows from names and classes.
+"""A cache of what `watch` computes once for each model: the names of its modules, and what follows from their classes.
 
-Facts are kept while the model lives, and hold none of its modules. At each watch one pass over the modules checks that
-they are the same, of the same classes and names; otherwise everything is found out again.
+The cache lasts as long as the model, and holds none of its modules. At each watch one pass over the modules checks that
+they are the same, of the same classes and names; otherwise everything is computed again.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The Trace of a watch, which completes its records when one is accessed; and the rows of a generated text.
+"""The Trace of a watch, whose deferred statistics are computed on access; and the keys kept over decode steps.
 
 Of a text that is generated step by step, each call keeps its queries and its new keys; the keys of a step are those of
 all calls before it. Keeping the whole cache at each step would be quadratic in the length of the text. If a step is one

@@ -1,4 +1,4 @@
-"""Safetensors files read lazily and written, without the safetensors package, bfloat16 included.
+"""Safetensors files read lazily and written, bfloat16 included; and weights stored as 8-bit integers with scales.
 
 This module reads and writes the format itself, because NumPy has no bfloat16 and the safetensors package does not
 convert it for NumPy. The whole header is validated before any data is used. Independent of which tensors a model needs.

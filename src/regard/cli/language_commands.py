@@ -156,7 +156,7 @@ def generate(
     if given == "-":
         given = read_stdin().strip()
 
-    from regard.language.writing import read_prompt, with_punctuation
+    from regard.language.generating import read_prompt, with_punctuation
 
     writer = open_model(model, backend, weights)
     streamed = streamed or (sys.stdout.isatty() and beams is None and not as_json)

@@ -1,4 +1,4 @@
-"""Division of work: the score matrix into blocks and bins, and pieces of work among Python threads.
+"""Blocks of rows, bins of a map, sums by distance, and work divided among Python threads: what the kernels share.
 
 While threads work, BLAS is limited to one thread: BLAS threads leave the exponentials to one core, and both kinds of
 threads at once are slower than either alone. The limit is global to the process, so its users are counted: the last one

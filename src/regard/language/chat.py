@@ -10,8 +10,8 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Session, stream
 from regard.generation.sampling import Pick
 from regard.kernels.division import one_blas_thread
+from regard.language.generating import CHUNK, chosen_pick, stop_texts, text_pieces
 from regard.language.input_text import check_task
-from regard.language.writing import CHUNK, chosen_pick, stop_texts, text_pieces
 from regard.text.chat_template import SEPARATOR, check_messages, render, split_control_tokens
 from regard.text.segmentation import text_or_hex, token_bytes, word_groups
 from regard.text.tokenizer import IdTokenizer

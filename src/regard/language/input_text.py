@@ -1,7 +1,4 @@
-"""Input text as the model reads it, and notes about it: unknown words, other scripts, numbers lost in translation.
-
-Also numbers of the text that are missing in its translation.
-"""
+"""Input text as the model reads it, and notes about it: unknown words, other scripts, numbers lost in translation."""
 
 import re
 import unicodedata

@@ -1,6 +1,6 @@
 """LanguageModel: a model with its tokenizer and its settings.
 
-Its methods are implemented in `translating`, `writing` and `seeing`; `embed` is here. They do not depend on how the
+Its methods are implemented in `translating`, `generating` and `seeing`; `embed` is here. They do not depend on how the
 model computes. Folders of sentence-transformers describe the pooling of `embed` in modules.json; without it, the mean
 of all tokens, normalised.
 """
@@ -77,9 +77,13 @@ class LanguageModel:
 
     def token_vectors(self, texts: list[list[int]]) -> "list[np.ndarray]":
         """An encoder's vectors for the ids of each text, (T, D) each; the texts are one batch."""
-        from regard.language.model import token_vectors
-
-        return token_vectors(self, texts)
+        parameters = getattr(self.model, "parameters", None)
+        like = None if parameters is None else next(parameters())
+        ids, keep = (convert_like(array, like) for array in padded(texts))
+        # A decoder that is stored without its output layer returns its vectors.
+        run = self.model if self.config.kind == "decoder" else self.model.encode
+        vectors = to_numpy(run(ids, mask=Mask.from_keep(keep)))  # B T D
+        return [each[: len(one)] for each, one in zip(vectors, texts, strict=True)]
 
     @property
     def generator(self) -> Any:
@@ -167,9 +171,9 @@ class LanguageModel:
         Raises ArgumentError where a character is not in the vocabulary, and where the model translates; TooLargeError
         where the prompt is longer than the model reads at once.
         """
-        from regard.language.writing import write
+        from regard.language.generating import generate_text
 
-        return write(
+        return generate_text(
             self,
             prompt,
             form,
@@ -236,8 +240,6 @@ class LanguageModel:
         Pooled and normalised as the model's folder says (modules.json of sentence-transformers), else the mean of the
         tokens' vectors, normalised. Raises ArgumentError where the model is not an encoder.
         """
-        from regard.language.model import embed, read_pooling
-
         return embed(self, texts, read_pooling(self.folder))
 
     def silence(self, seen: "Seen", module: str, head: int) -> "list[SilencedToken]":
@@ -334,17 +336,6 @@ def padded(texts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     ids = np.zeros(keep.shape, np.int64)
     ids[keep] = np.concatenate(texts)
     return ids, keep
-
-
-def token_vectors(model: "LanguageModel", texts: list[list[int]]) -> list[np.ndarray]:
-    """The implementation of `LanguageModel.token_vectors` for our own Transformer."""
-    parameters = getattr(model.model, "parameters", None)
-    like = None if parameters is None else next(parameters())
-    ids, keep = (convert_like(array, like) for array in padded(texts))
-    # A decoder that is stored without its output layer returns its vectors.
-    run = model.model if model.config.kind == "decoder" else model.model.encode
-    vectors = to_numpy(run(ids, mask=Mask.from_keep(keep)))  # B T D
-    return [each[: len(one)] for each, one in zip(vectors, texts, strict=True)]
 
 
 def _pooled(vectors: np.ndarray, pooling: Pooling) -> np.ndarray:

@@ -11,9 +11,9 @@ from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation.beams import Beam, max_translation_length
 from regard.kernels.division import one_blas_thread
+from regard.language.generating import Prompt, check_length, chosen_pick, continue_prompt, default_max_new, read_prompt
 from regard.language.input_text import Note, check_text, input_notes, read_input, without_unknown
 from regard.language.translating import find_beams
-from regard.language.writing import Prompt, check_length, chosen_pick, continue_prompt, default_max_new, read_prompt
 from regard.masks import Mask
 from regard.records import Attend, Kind, See
 from regard.reference import log_sum_exp

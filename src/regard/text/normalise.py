@@ -1,6 +1,6 @@
-"""Normalisation of typed or pasted text, and correction of casual English spelling, before a model reads it.
+"""Normalisation of text: typed or pasted input, casual English spelling, Moses tokenisation, simplified characters.
 
-Training text is prepared as in the papers: Moses tokenisation and its inverse, simplified Chinese characters.
+Input is normalised before a model reads it; training text is prepared by Moses tokenisation, as in the papers.
 """
 
 import re

@@ -1,9 +1,8 @@
-"""One optimizer step: loss, backward, clipping and AdamW, also as a CUDA graph; and the validation loss.
+"""One optimizer step, also as a CUDA graph: AdamW, learning rate, loss, and a loss on the weights of one head.
 
-Beside it, what a step is made of: PyTorch's AdamW for a Plan, its state by parameter name for checkpoints, the learning
-rate schedule, and a loss on the attention weights of one head. That loss trains the head to attend to the words that a
-row's target translates; the head is named by its layer and number, whatever the architecture, and its weights come from
-the `attend` argument of the model's forward.
+AdamW is PyTorch's; its state is stored by parameter name. The loss on attention weights trains a head to attend to the
+words that a row's target translates; the head is named by its layer and number, whatever the architecture, and its
+weights come from the `attend` argument of the model's forward.
 """
 
 import math

@@ -15,7 +15,7 @@ from regard import load
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.language import LanguageModel
 from regard.language.chat import Conversation, conversation_ids
-from regard.language.writing import text_pieces, without_cut_character
+from regard.language.generating import text_pieces, without_cut_character
 from regard.text.tokenizer import Tokenizer
 
 TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}"
@@ -166,7 +166,7 @@ def test_a_long_prompt_is_read_in_parts(model: LanguageModel, monkeypatch: pytes
     expected = model.generate("The cat sat on the mat.", max_new_tokens=6, temperature=0)
     talk = [{"role": "user", "content": "The cat sat on the mat."}]
     answer = model.chat(talk, max_new_tokens=6)
-    for module in ("writing", "chat"):
+    for module in ("generating", "chat"):
         monkeypatch.setattr(f"regard.language.{module}.CHUNK", 3)
     assert model.generate("The cat sat on the mat.", max_new_tokens=6, temperature=0) == expected
     assert model.chat(talk, max_new_tokens=6) == answer

@@ -33,9 +33,9 @@ from regard.errors import ArgumentError
 from regard.files.safe_open import read_file
 from regard.generation.beams import max_translation_length
 from regard.kernels.division import one_blas_thread
+from regard.language.generating import default_max_new, read_prompt
 from regard.language.input_text import read_input
 from regard.language.model import LanguageModel
-from regard.language.writing import default_max_new, read_prompt
 from regard.messages import Listed, say
 
 TRANSLATOR = (

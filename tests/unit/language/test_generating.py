@@ -10,7 +10,7 @@ import regard
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, generate
 from regard.language import LanguageModel, Settings
-from regard.language.writing import form_of, read_prompt
+from regard.language.generating import form_of, read_prompt
 
 POET = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜", "5x8": "五律｜", "7x8": "七律｜"})
 

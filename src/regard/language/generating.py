@@ -1,8 +1,9 @@
-"""Text generation: a prompt, after the header of its form, continued by sampling until the model ends the text.
+"""`LanguageModel.generate`: a prompt continued by sampling or beam search, and the text of its ids piece by piece.
 
-A text begins after an <eos>: training packs texts one after the other with an <eos> between them. While a text is
-written, the bytes of a character are held back until it is whole, and what may begin a stop text until it is sure. A
-character that the last token leaves unfinished is left out.
+A model of poems was trained on several forms, such as four lines of five characters, each with a header of its own; the
+header of the requested form is read before the prompt. A text begins after an <eos>: training packs texts one after the
+other with an <eos> between them. While a text is written, the bytes of a character are held back until it is whole, and
+what may begin a stop text until it is sure. A character that the last token leaves unfinished is left out.
 """
 
 import codecs
@@ -37,13 +38,13 @@ CHUNK = 2048
 
 
 class Prompt(NamedTuple):
-    """What the model reads before it generates: an <eos> and the header of the form, then the prompt."""
+    """What the model reads before it generates: `header`, an <eos> and that of the form; then `ids`, the prompt."""
 
     header: list[int]
     ids: list[int]
 
 
-def write(
+def generate_text(
     model: "LanguageModel",
     prompt: str,
     form: str | None,

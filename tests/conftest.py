@@ -87,8 +87,8 @@ def english() -> Iterator[None]:
 
 @pytest.fixture
 def signals_at_default() -> Iterator[None]:
-    """Reset signal handlers: background jobs ignore SIGINT, nohup ignores SIGHUP, and children inherit both."""
-    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    """Reset signal handlers: background jobs ignore SIGINT and SIGQUIT, nohup ignores SIGHUP; children inherit that."""
+    ending = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, signal.SIG_DFL) for number in ending}
     yield
     for number, handler in before.items():

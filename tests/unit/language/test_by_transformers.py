@@ -32,8 +32,8 @@ import regard
 from regard.errors import ArgumentError
 from regard.generation.beams import max_translation_length
 from regard.language import LanguageModel
+from regard.language.generating import without_cut_character
 from regard.language.hub_files import UnusedKeysWarning
-from regard.language.writing import without_cut_character
 
 W = byte_tokenizer().get_vocab_size()
 IDS: dict[str, Any] = {"vocab_size": W, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}

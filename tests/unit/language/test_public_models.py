@@ -26,9 +26,9 @@ from transformers import (
 
 import regard
 from regard.errors import ArgumentError, FileError
+from regard.language.generating import without_cut_character
 from regard.language.hub_files import UnusedKeysWarning
 from regard.language.loading import BackendName
-from regard.language.writing import without_cut_character
 from regard.messages import LANGUAGES
 
 BACKENDS: list[BackendName] = ["numpy", "torch", "transformers"]

@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from regard.capture.watching import Watcher
 
 
-class Model(NamedTuple):
-    """A call that others may repeat; without record if its module is not chosen.
+class RepeatableCall(NamedTuple):
+    """A call that other layers may repeat; without record if its module is not chosen.
 
     bytes   what the budget counts for its record
     batch   where it waits; None for the row of a generated token
     step    that of a generated token
     """
 
-    call: CapturedCall
+    captured: CapturedCall
     sizes: tuple[int, int, int, int]
     module: type[nn.Module]
     forward: int
@@ -61,8 +61,8 @@ class Model(NamedTuple):
     see: See | None = None
 
 
-class _Pattern(NamedTuple):
-    """What a call must have in common with the one before, beside its module."""
+class _Signature(NamedTuple):
+    """What a call must have in common with the one before, beside the class of its module."""
 
     func: Any
     forward: int
@@ -75,95 +75,107 @@ class _Pattern(NamedTuple):
 
 
 class RepeatedCalls:
-    """The repeated calls of one watch. The Watcher sets `model` after each call; None if it cannot be repeated."""
+    """The repeated calls of one watch. The Watcher sets `previous` after each call; None if it cannot be repeated."""
 
     def __init__(self, watcher: "Watcher") -> None:
         self._watcher = watcher
-        self._pattern: _Pattern | None = None
+        self._signature: _Signature | None = None
         self._places: dict[int, Place | None] = {}
-        """The modules whose calls may repeat another, by id; None for those that must be looked at."""
-        self.model: Model | None = None
+        """The modules whose calls may repeat another, by id; None for those whose calls may not."""
+        self.previous: RepeatableCall | None = None
 
-    def set_model(self, place: Place, model: Model) -> None:
-        """Set the model if a call is so plain that others may repeat it."""
+    def set_previous(self, place: Place, call: RepeatableCall) -> None:
+        """Set the previous call to this one, if it is so plain that others may repeat it."""
         running = self._watcher.names.innermost()
         is_own = running is not None and running.name == place.name  # not assigned by the order of calls
-        is_plain = is_plain_causal(model.call) or model.step is not None
-        self.model = model if is_own and place.name and is_plain else None
+        is_plain = is_plain_causal(call.captured) or call.step is not None
+        self.previous = call if is_own and place.name and is_plain else None
 
     def note(self, func: Any, args: Any, kwargs: Any) -> None:
         """Note the operator of the call that was just recorded."""
-        self._pattern = None
+        self._signature = None
         options = args[3:]
-        if self.model is not None and not any(isinstance(x, Tensor) for x in (*options, *kwargs.values())):
+        if self.previous is not None and not any(isinstance(x, Tensor) for x in (*options, *kwargs.values())):
             q, k = args[0], args[1]
-            self._pattern = _Pattern(func, self.model.forward, q.shape, k.shape, q.dtype, q.device, options, kwargs)
+            self._signature = _Signature(
+                func, self.previous.forward, q.shape, k.shape, q.dtype, q.device, options, kwargs
+            )
 
     def repeat(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
-        """Record a call if it repeats the one before. Returns False if it must be looked at.
+        """Record a call if it repeats the one before. Returns False if the Watcher must record it.
 
-        Our own error must not end the model's forward: it is noted with the module, and the next call is looked at.
+        Our own error must not end the model's forward: it is noted with the module, and the next call is the Watcher's.
         """
-        if self._pattern is None:
+        if self._signature is None:
             return False
         try:
             return self._repeat(func, args, kwargs, result)
         except Exception as error:
-            self._pattern = self.model = None
+            self._signature = self.previous = None
             place = self._watcher.names.innermost()
             self._watcher.trace.note_error(error, [] if place is None else [place.name])
             return True
 
     def _repeat(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
-        pattern, model, watcher = self._pattern, self.model, self._watcher
-        if pattern is None or model is None or func is not pattern.func or pattern.forward != watcher.texts.forwards:
+        signature, previous, watcher = self._signature, self.previous, self._watcher
+        if (
+            signature is None
+            or previous is None
+            or func is not signature.func
+            or signature.forward != watcher.texts.forwards
+        ):
             return False
         q, k = args[0], args[1]
-        if q.shape != pattern.q or k.shape != pattern.k or q.dtype is not pattern.dtype or q.device != pattern.device:
+        if (
+            q.shape != signature.q
+            or k.shape != signature.k
+            or q.dtype is not signature.dtype
+            or q.device != signature.device
+        ):
             return False
-        if args[3:] != pattern.options or kwargs != pattern.keywords or dispatch_mode_count():
+        if args[3:] != signature.options or kwargs != signature.keywords or dispatch_mode_count():
             return False
-        place = self._place(model)
-        if place is None or type(place.module) is not model.module:
+        place = self._place(previous)
+        if place is None or type(place.module) is not previous.module:
             return False
         if place.name not in watcher.chosen:
-            watcher.note_other(place)
+            watcher.missed.note_other(place)
             return True
-        if model.record is None or not watcher.budget.fits_again(model.bytes):
+        if previous.record is None or not watcher.budget.fits_again(previous.bytes):
             return False
-        lse = lse_of(result[1], pattern.q[2])
+        lse = lse_of(result[1], signature.q[2])
         with Isolated() if torch.is_grad_enabled() or is_any_autocast_enabled() else nullcontext():
-            if model.batch is not None:
-                is_kept = watcher.trace.repeat_call(model.batch, q, k, lse)
+            if previous.batch is not None:
+                is_kept = watcher.trace.repeat_call(previous.batch, q, k, lse)
             else:
-                is_kept = self._keep_row(place, model, model.call._replace(q=q, k=k, v=args[2], lse=lse))
+                is_kept = self._keep_row(place, previous, previous.captured._replace(q=q, k=k, v=args[2], lse=lse))
         if is_kept:
-            watcher.budget.count(model.bytes)
-            watcher.trace.append(model.record.changed(name=place.name))
+            watcher.budget.count(previous.bytes)
+            watcher.trace.append(previous.record.changed(name=place.name))
         return is_kept
 
-    def _keep_row(self, place: Place, model: Model, call: CapturedCall) -> bool:
+    def _keep_row(self, place: Place, previous: RepeatableCall, call: CapturedCall) -> bool:
         """Keep the row of a generated token. Returns False if it must be computed at once."""
-        if model.step is None or model.see is None:
+        if previous.step is None or previous.see is None:
             return False
-        row = self._watcher.history.row(place.name, call, model.step)
+        row = self._watcher.history.row(place.name, call, previous.step)
         if row is not None:
-            self._watcher.trace.defer(row, model.see)
+            self._watcher.trace.defer(row, previous.see)
         return row is not None
 
-    def _place(self, model: Model) -> Place | None:
+    def _place(self, previous: RepeatableCall) -> Place | None:
         """The running module, if its calls may repeat another's."""
         place = self._watcher.names.innermost()
         if place is None:
             return None
         at = id(place.module)
         if at not in self._places:
-            self._places[at] = place if self._may_repeat(place, model) else None
+            self._places[at] = place if self._may_repeat(place, previous) else None
         return self._places[at]
 
-    def _may_repeat(self, place: Place, model: Model) -> bool:
+    def _may_repeat(self, place: Place, previous: RepeatableCall) -> bool:
         watcher = self._watcher
-        is_decoder = watcher.kinds.of(place, model.call, model.sizes) == "decoder"
+        is_decoder = watcher.kinds.of(place, previous.captured, previous.sizes) == "decoder"
         if not is_decoder or not place.name or watcher.order.contains_attention(place):
             return False
         return watcher.texts.has_leader("decoder", besides=place.name)

@@ -78,6 +78,15 @@ class ModuleNames:
         several = (module._parameters for module in self.all)
         return (weight for each in several if each for weight in each.values() if weight is not None)
 
+    def check_data(self) -> None:
+        """Raise ArgumentError for a model whose weights have no data."""
+        if any(not weight.is_meta for weight in self.weights):
+            return
+        first = next(self.model.named_parameters(), None)
+        # Offloaded weights are on the meta device until accelerate's hooks load them.
+        if first is not None and not any(hasattr(module, "_hf_hook") for module in self.all):
+            raise ArgumentError("watch-meta", name=first[0])
+
     @property
     def devices(self) -> set[str]:
         """The types of device that the model may compute on: those of its parameters, and a GPU if there is one."""

@@ -5,10 +5,10 @@ tokens, `budget` limits what is kept, and `recording` makes the Record.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -17,8 +17,8 @@ from regard.capture.budget import Budget, FourSizes
 from regard.capture.call_masks import MaskRecognizer, PaddingTracker, PadIds
 from regard.capture.deferred_calls import CallBatch
 from regard.capture.dispatch_mode import CaptureMode
-from regard.capture.image_tracking import ImageTracker
-from regard.capture.kernel_capture import KernelCapture, Model, RepeatedCalls
+from regard.capture.image_tracking import Images, ImageTracker
+from regard.capture.kernel_capture import KernelCapture, RepeatableCall, RepeatedCalls
 from regard.capture.layouts import Layouts, Slices, sizes_of
 from regard.capture.model_facts import check_module, split_of
 from regard.capture.module_names import (
@@ -41,13 +41,13 @@ from regard.capture.recording import (
     without_added_keys,
 )
 from regard.capture.sparse_attention import SparseTracker, refusal_of, sparse_places
-from regard.capture.texts import TextTracker
+from regard.capture.texts import CallTokens, TextTracker
 from regard.capture.token_labels import GuardedTokenizer
 from regard.capture.watched_trace import DecodeHistory, WatchedTrace, compute_last
 from regard.errors import ArgumentError
 from regard.masks.padding import Padding
 from regard.messages import Listed, say
-from regard.records import DecodeStep, Kind, Record, See
+from regard.records import Kind, Record, See
 from regard.statistics_table import bytes_of
 from regard.trace import Trace
 
@@ -127,7 +127,7 @@ class Watch:
         finally:
             self._watcher.trace.end()
         if raised is None:
-            self._watcher.close(self._mode.lost(), self._mode.unobserved.reasons, self._mode.wrong_axis())
+            self._watcher.warn(self._mode)
         self._mode = self._listener = None
         vars(self._watcher).clear()  # its parts refer to each other, and would keep the records alive
 
@@ -144,6 +144,27 @@ class Watch:
         raise ArgumentError("watch-closed")
 
 
+class WatchedCall(NamedTuple):
+    """One attention call of a module, with what the watch knows of it.
+
+    captured    without keys that the module adds to those of the text
+    whole       with them
+    """
+
+    captured: CapturedCall | CapturedWeights
+    whole: CapturedCall | CapturedWeights
+    place: Place
+    kind: Kind
+    sizes: FourSizes
+    tokens: CallTokens
+    images: Images
+    padding: Padding | None
+
+    @property
+    def name(self) -> str:
+        return self.place.name or "attention"
+
+
 class Watcher:
     """The state of one watch, and its Trace."""
 
@@ -154,7 +175,7 @@ class Watcher:
         self.trace = WatchedTrace()
         self.see = DEFAULT if see is None else see
         self.names = ModuleNames(model)
-        _check_weights(self.names)
+        self.names.check_data()
         self.chosen = ChosenLayers.of(layers, self.names)
         facts = self.names.facts
         self.budget = Budget(budget, self.see, lambda: self.chosen.types(self.names))
@@ -171,22 +192,13 @@ class Watcher:
         self.history = DecodeHistory()
         has_sparse = facts.once("sparse", lambda: bool(sparse_places(self.names.places)))
         sparse = sparse_places(self.names.places) if has_sparse else {}
-        self.sparse = SparseTracker(sparse, self.receive, self._refuse)
+        self.missed = Missed(self.names, self.chosen)
+        self.sparse = SparseTracker(sparse, self.receive, self.missed.refuse)
         self.has_refused = facts.once("refused", lambda: any(map(refusal_of, self.names.all)))
-        self._refused: dict[str, str] = {}
-        """Modules whose softmaxes are not weights of queries by keys, and why."""
         self.row_sums = RowSums()
         self.slices = Slices(self._add)
         self._generation: tuple[int, Generation] | None = None
         """What `running_generation` returned, and the number of forwards before."""
-        self._others: dict[str, int] = {}
-        """The number of attention calls that were not recorded, by module name; "" for calls outside the model."""
-        self._without_values: dict[str, None] = {}
-        """Modules whose value norms were requested but are unknown."""
-        self._without_scores: dict[str, None] = {}
-        """Modules whose largest scores were requested but are unknown."""
-        self._observed: set[str] = set()
-        """Modules whose attention was observed."""
         self._added_keys: dict[str, AddedKeys] = {}
         """By module name."""
         self._batch: CallBatch | None = None
@@ -224,20 +236,16 @@ class Watcher:
         place = self.names.innermost()
         reason = None if place is None else refusal_of(place.module)
         if place is not None and reason is not None and place.name in self.chosen:
-            self._refuse(place, reason)
+            self.missed.refuse(place, reason)
         return reason is not None
-
-    def _refuse(self, place: Place, reason: str) -> None:
-        self._observed.add(place.name)
-        self._refused.setdefault(place.name, reason)
 
     def receive(self, captured: CapturedCall | CapturedWeights, place: Place | None = None) -> None:
         """Add a captured attention, computed by `place` or by the running module."""
         place = place or self.names.innermost()
         if place is None:
-            self._others[""] = self._others.get("", 0) + 1
+            self.missed.note_other(None)
             return
-        self._observed.add(place.name)
+        self.missed.observe(place)
         place = self.names.submodule(place, captured.submodule) if captured.submodule else self.order.next_place(place)
         if isinstance(captured, CapturedWeights):
             self.slices.add(captured, place)
@@ -247,88 +255,92 @@ class Watcher:
 
     def _add(self, captured: CapturedCall | CapturedWeights, place: Place) -> None:
         """Record a complete attention of the module `place`."""
-        self.repeated.model = None
+        self.repeated.previous = None
         if place.name not in self.chosen and self._shows_nothing(captured, place):
-            self.note_other(place)
+            self.missed.note_other(place)
             return
+        call = self._watched_call(captured, place)
+        repeatable = self._repeatable(call)
+        if place.name not in self.chosen:
+            self.missed.note_other(place)
+            if repeatable is not None:
+                self.repeated.set_previous(place, repeatable)
+            return
+        see = self.budget.fit(call.captured, call.name, place.module, call.sizes)
+        record = self._record(call, see)
+        if isinstance(call.captured, CapturedWeights):
+            self.row_sums.add(len(self.trace), call.name, call.captured)
+            if see.max_score and record.max_score is None:
+                self.missed.without_scores.setdefault(call.name)
+        is_deferred = self._has_row if call.tokens.step else self._batch is not None
+        if repeatable is not None and is_deferred and see is self.see and not (see.values or see.outputs):
+            need = bytes_of(see, call.sizes)
+            same = repeatable._replace(record=record, bytes=need, batch=self._batch, see=see)
+            self.repeated.set_previous(place, same)
+        self.trace.append(record)
+
+    def _watched_call(self, captured: CapturedCall | CapturedWeights, place: Place) -> WatchedCall:
+        """The call with its kind, its tokens, its pictures and its padding."""
         if isinstance(captured, CapturedCall):
-            captured = self.masks.with_mask(captured)
+            whole: CapturedCall | CapturedWeights = self.masks.with_mask(captured)
         else:
-            captured = self.layouts.ordered(captured, place)
+            whole = self.layouts.ordered(captured, place)
         added = self._added_keys.get(place.name)
         if added is None:  # constant for a module
             added = self._added_keys[place.name] = added_keys(place.module)
-        whole, captured = captured, without_added_keys(captured, added)
+        captured = without_added_keys(whole, added)
         sizes = sizes_of(captured, place.module)
         kind = self.kinds.of(place, captured, sizes)
         tokens = self.texts.of_call(place, kind, captured, sizes)
         images = self.images.of_call(place, kind, sizes, tokens.ids, tokens.step, tokens.query_tokens)
         padding = self.paddings.of_call(kind, captured, sizes, place.module, tokens.step, tokens.is_text, tokens.offset)
-        alike = None
-        if isinstance(captured, CapturedCall) and kind == "decoder" and padding is None:
-            step = tokens.step if is_plain_row(captured) else None
-            if tokens.step is step:
-                alike = Model(captured._replace(out=None), sizes, type(place.module), self.texts.forwards, step=step)
-        if place.name not in self.chosen:
-            self.note_other(place)
-            if alike is not None:
-                self.repeated.set_model(place, alike)
-            return
-        see = self.budget.fit(captured, place.name or "attention", place.module, sizes)
-        name, generation = place.name or "attention", self._running_generation()
+        return WatchedCall(captured, whole, place, kind, sizes, tokens, images, padding)
+
+    def _repeatable(self, call: WatchedCall) -> RepeatableCall | None:
+        """The call, if other layers may repeat it: of a decoder, without padding, not a step of several tokens."""
+        if not isinstance(call.captured, CapturedCall) or call.kind != "decoder" or call.padding is not None:
+            return None
+        step = call.tokens.step
+        if step is not None and not is_plain_row(call.captured):
+            return None
+        captured, module = call.captured._replace(out=None), type(call.place.module)
+        return RepeatableCall(captured, call.sizes, module, self.texts.forwards, step=step)
+
+    def _record(self, call: WatchedCall, see: See) -> Record:
+        """The complete Record of a call, unless its statistics are deferred."""
+        tokens, generation = call.tokens, self._running_generation()
         fields: dict[str, Any] = {
-            "name": name,
-            "kind": kind,
+            "name": call.name,
+            "kind": call.kind,
             "step": tokens.step,
             "ids": tokens.ids,
             "query_tokens": tokens.query_tokens,
             "key_tokens": tokens.key_tokens,
             "written": tokens.written,
-            "images": images,
+            "images": call.images,
         }
-        if tokens.step is None and kind == "decoder" and generation.length is not None and generation.length < sizes[2]:
+        is_prompt = tokens.step is None and call.kind == "decoder"
+        if is_prompt and generation.length is not None and generation.length < call.sizes[2]:
             fields["prompt"] = generation.length
         self._batch, self._has_row = None, False
-        is_ours = isinstance(captured, CapturedCall) and captured.output is not None  # known after the record only
+        is_ours = isinstance(call.captured, CapturedCall) and call.captured.output is not None
         if not is_ours:  # first, so that no deferred call waits for a record that an error here prevents
-            fields |= self._values_and_outputs(captured, whole, place, see, padding)
-        record = self._record(captured, place, kind, sizes, tokens.step, see, padding, generation.is_running)
-        if is_ours:
-            fields |= self._values_and_outputs(captured, whole, place, see, padding)
-        if see.values or see.outputs:
-            alike = None
-        if isinstance(captured, CapturedWeights):
-            self.row_sums.add(len(self.trace), name, captured)
-            if see.max_score and record.max_score is None:
-                self._without_scores.setdefault(name)
-        record = record.changed(**fields)
-        if alike is not None and see is self.see and (self._has_row if alike.step else self._batch is not None):
-            need = bytes_of(see, sizes)
-            self.repeated.set_model(place, alike._replace(record=record, bytes=need, batch=self._batch, see=see))
-        self.trace.append(record)
+            fields |= self._values_and_outputs(call, see)
+        record = self._statistics(call, see, generation.is_running)
+        if is_ours:  # the output is known after the statistics only
+            fields |= self._values_and_outputs(call, see)
+        return record.changed(**fields)
 
-    def _values_and_outputs(
-        self,
-        captured: CapturedCall | CapturedWeights,
-        whole: CapturedCall | CapturedWeights,
-        place: Place,
-        see: See,
-        padding: Padding | None,
-    ) -> dict[str, Any]:
+    def _values_and_outputs(self, call: WatchedCall, see: See) -> dict[str, Any]:
         """The value norms and the outputs of a Record, if requested."""
         fields: dict[str, Any] = {}
         if see.values:
-            fields["value_norms"] = value_norms(captured, self.names.ancestors(place.name))
+            fields["value_norms"] = value_norms(call.captured, self.names.ancestors(call.place.name))
         if see.outputs:
-            fields["outputs"] = outputs_of(whole, place.module, padding)
+            fields["outputs"] = outputs_of(call.whole, call.place.module, call.padding)
         if any(found is None for found in fields.values()):
-            self._without_values.setdefault(place.name or "attention")
+            self.missed.without_values.setdefault(call.name)
         return fields
-
-    def note_other(self, place: Place) -> None:
-        """Note a call of a module that is not chosen."""
-        self._observed.add(place.name)
-        self._others[place.name] = self._others.get(place.name, 0) + 1
 
     def _shows_nothing(self, captured: CapturedCall | CapturedWeights, place: Place) -> bool:
         """Whether a call shows nothing of its text that another layer has not shown: one of several causal layers."""
@@ -341,120 +353,122 @@ class Watcher:
             self._generation = self.texts.forwards, running_generation()
         return self._generation[1]
 
-    def _record(
-        self,
-        captured: CapturedCall | CapturedWeights,
-        place: Place,
-        kind: Kind,
-        sizes: FourSizes,
-        step: DecodeStep | None,
-        see: See,
-        padding: Padding | None,
-        is_generating: bool,
-    ) -> Record:
-        """The Record of a call, without its name and its tokens."""
+    def _statistics(self, call: WatchedCall, see: See, is_generating: bool) -> Record:
+        """The statistics of a call, computed now or deferred, as a Record without its name and its tokens."""
+        step, module = call.tokens.step, call.place.module
         if step is None or not step.parents:
-            self.history.reset(place.name)
-        continues = step is not None and (kind == "decoder" or bool(step.parents))
+            self.history.reset(call.place.name)
+        continues = step is not None and (call.kind == "decoder" or bool(step.parents))
         if see.is_empty:
-            return record_of_call(captured, place.module, see, padding)
-        if continues or (kind != "encoder" and is_generating):
-            return self._generated(captured, place, kind, step, see, padding)
-        if padding is None and isinstance(captured, CapturedCall):
+            return record_of_call(call.captured, module, see, call.padding)
+        if continues or (call.kind != "encoder" and is_generating):
+            return self._generated(call, see)
+        if call.padding is None and isinstance(call.captured, CapturedCall):
             self._batch = self.trace.defer_call(
-                captured, see, lambda: self.budget.modules_like(place.module), self.budget.left
+                call.captured, see, lambda: self.budget.modules_like(module), self.budget.left
             )
             if self._batch is not None:
-                return Record(shape=sizes)
-        return record_of_call(captured, place.module, see, padding)
+                return Record(shape=call.sizes)
+        return record_of_call(call.captured, module, see, call.padding)
 
-    def _generated(
-        self,
-        captured: CapturedCall | CapturedWeights,
-        place: Place,
-        kind: Kind,
-        step: DecodeStep | None,
-        see: See,
-        padding: Padding | None,
-    ) -> Record:
-        """The Record of a call during generation, with what its exact rows can be computed from later."""
+    def _generated(self, call: WatchedCall, see: See) -> Record:
+        """The same for a call during generation, with what its exact rows can be computed from later."""
+        captured, name, step, padding = call.captured, call.place.name, call.tokens.step, call.padding
         if isinstance(captured, CapturedWeights):
             fine = see.map is not None and max(captured.weights.shape[-2:]) <= see.map
             qk = see.qk or (not fine and self.budget.reserve(captured.weights.nbytes, captured.weights))
-            return record_of_call(captured, place.module, replace(see, qk=qk), padding)
-        row = (
-            None
-            if step is None or padding is not None or kind == "cross"
-            else self.history.row(place.name, captured, step)
-        )
-        self._has_row = row is not None
-        if row is not None:
-            self.trace.defer(row, see)
-            return Record(shape=(*row.q.shape[:3], row.S))
+            return record_of_call(captured, call.place.module, replace(see, qk=qk), padding)
+        if step is not None and padding is None and call.kind != "cross":
+            row = self.history.row(name, captured, step)
+            if row is not None:
+                self._has_row = True
+                self.trace.defer(row, see)
+                return Record(shape=(*row.q.shape[:3], row.S))
         # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
         keeps = see.qk and step is None
         whole = see if see.lse and not see.qk else replace(see, lse=True, qk=keeps, v=see.v and keeps)
-        record = record_of_call(captured, place.module, whole, padding)
-        if kind == "cross":
-            record = self.history.with_source_keys(place.name, captured, record)
+        record = record_of_call(captured, call.place.module, whole, padding)
+        if call.kind == "cross":
+            record = self.history.with_source_keys(name, captured, record)
         else:
-            record = self.history.with_history(place.name, captured, record, step)
+            record = self.history.with_history(name, captured, record, step)
         return record if see.lse else record.changed(lse=None)
 
-    def close(
-        self, lost: Iterable[str] = (), unobserved: Mapping[str, str] | None = None, wrong_axis: Iterable[str] = ()
-    ) -> None:
-        """End the block: warn about what was not recorded, and explain an empty Trace.
-
-        lost        modules with a softmax that may be attention and was not captured
-        unobserved  modules whose attention could not be observed, and why
-        wrong_axis  modules whose softmax is over another axis than the one that their product with the values sums over
-        """
-        if not len(self.trace):
-            self._refuse_all()
-        unobserved, wrong_axis = unobserved or {}, [name or "attention" for name in wrong_axis]
-        lost_names = [name or "attention" for name in lost if name not in self._observed and name not in unobserved]
-        unobserved_names = [name or "attention" for name in unobserved]
+    def warn(self, mode: CaptureMode) -> None:
+        """Warn about what was not recorded, and explain an empty Trace."""
         mismatch = self.order.mismatch()
         unexplained_sums = self.row_sums.apply(self.trace)
-        messages = [
+        found = [
             self.budget.warning(),
             None if mismatch is None else say("watch-order", calls=mismatch[0], count=mismatch[1]),
-            say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
-            say("watch-max-score", names=Listed.few(self._without_scores, 3)) if self._without_scores else None,
             say("watch-no-words", reason=self._tokenizer.error) if self._tokenizer.error else None,
             self.images.warning(),
             say("watch-tables") if self.texts.guessed and self._tokenizer.available else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.unknown.items()),
-            say("watch-lost", names=Listed.few(lost_names, 3)) if lost_names else None,
-            *self._refusals(),
             say("watch-row-sums", names=Listed.few(unexplained_sums, 3)) if unexplained_sums else None,
-            say("watch-across", names=Listed.few(wrong_axis, 3)) if wrong_axis else None,
-            say("watch-unseen", names=Listed.few(unobserved_names, 3), reason=next(iter(unobserved.values())))
-            if unobserved_names
-            else None,
+            *self.missed.messages(mode, is_empty=not len(self.trace)),
         ]
-        for text in [
-            *messages,
-            None
-            if len(self.trace) or lost_names or unobserved_names or wrong_axis or self._refused
-            else self._why_empty(),
-        ]:
-            if text is not None:
-                warnings.warn(text, stacklevel=3)  # reported at the `with` line
+        for text in filter(None, found):
+            warnings.warn(text, stacklevel=3)  # reported at the `with` line
 
-    def _refuse_all(self) -> None:
-        """Nothing was recorded: list the modules that compute no weights of queries by keys as the reason."""
-        for place in self.names.places:
-            reason = refusal_of(place.module)
-            if reason is not None and place.name in self.chosen:
-                self._refuse(place, reason)
 
-    def _refusals(self) -> list[str]:
-        """One message per reason, with the names of its modules."""
-        reasons = dict.fromkeys(self._refused.values())
-        named = {reason: [name for name, its in self._refused.items() if its == reason] for reason in reasons}
-        return [say("watch-refused", names=Listed.few(names, 3), reason=reason) for reason, names in named.items()]
+class Missed:
+    """What a watch did not record, by module name, and the messages about it."""
+
+    def __init__(self, names: ModuleNames, chosen: ChosenLayers) -> None:
+        self._names, self._chosen = names, chosen
+        self._observed: set[str] = set()
+        """Modules whose attention was observed."""
+        self._others: dict[str, int] = {}
+        """The number of attention calls that were not recorded; those outside the model under ""."""
+        self._refused: dict[str, str] = {}
+        """Modules whose softmaxes are not weights of queries by keys, and why."""
+        self.without_values: dict[str, None] = {}
+        """Modules whose value norms were requested but are unknown."""
+        self.without_scores: dict[str, None] = {}
+        """Modules whose largest scores were requested but are unknown."""
+
+    def observe(self, place: Place) -> None:
+        """Note that the attention of a module was observed, recorded or not."""
+        self._observed.add(place.name)
+
+    def note_other(self, place: Place | None) -> None:
+        """Note a call of a module that is not chosen; None is outside the model."""
+        name = "" if place is None else place.name
+        if place is not None:
+            self._observed.add(name)
+        self._others[name] = self._others.get(name, 0) + 1
+
+    def refuse(self, place: Place, reason: str) -> None:
+        """Note that the softmaxes of a module are not weights of queries by keys."""
+        self._observed.add(place.name)
+        self._refused.setdefault(place.name, reason)
+
+    def messages(self, mode: CaptureMode, is_empty: bool) -> Iterator[str]:
+        """The messages at the end of a watch; of an empty Trace at least one."""
+        if is_empty:  # then each refused module may be the reason, also one that did not run
+            for place in self._names.places:
+                reason = refusal_of(place.module)
+                if reason is not None and place.name in self._chosen:
+                    self.refuse(place, reason)
+        unobserved, wrong_axis = mode.unobserved.reasons, [name or "attention" for name in mode.wrong_axis()]
+        lost = [name or "attention" for name in mode.lost() if name not in self._observed and name not in unobserved]
+        if self.without_values:
+            yield say("watch-values", names=Listed.few(self.without_values, 3))
+        if self.without_scores:
+            yield say("watch-max-score", names=Listed.few(self.without_scores, 3))
+        if lost:
+            yield say("watch-lost", names=Listed.few(lost, 3))
+        for reason in dict.fromkeys(self._refused.values()):
+            names = [name for name, its in self._refused.items() if its == reason]
+            yield say("watch-refused", names=Listed.few(names, 3), reason=reason)
+        if wrong_axis:
+            yield say("watch-across", names=Listed.few(wrong_axis, 3))
+        if unobserved:
+            names = [name or "attention" for name in unobserved]
+            yield say("watch-unseen", names=Listed.few(names, 3), reason=next(iter(unobserved.values())))
+        if is_empty and not (lost or unobserved or wrong_axis or self._refused):
+            yield self._why_empty()
 
     def _why_empty(self) -> str:
         names = [name for name in self._others if name]
@@ -471,16 +485,6 @@ def _check(model: Any, see: Any) -> None:
         raise ArgumentError("watch-see", found=type(see).__name__)
     if see is not None and see.differentiable:
         raise ArgumentError("watch-differentiable")
-
-
-def _check_weights(names: ModuleNames) -> None:
-    """Raise an error for a model without data."""
-    if any(not weight.is_meta for weight in names.weights):
-        return
-    first = next(names.model.named_parameters(), None)
-    # Offloaded weights are on the meta device until accelerate's hooks load them.
-    if first is not None and not any(hasattr(module, "_hf_hook") for module in names.all):
-        raise ArgumentError("watch-meta", name=first[0])
 
 
 DEFAULT = See()

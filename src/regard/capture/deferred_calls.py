@@ -120,12 +120,12 @@ class DeferredCalls:
         return self._count
 
     def defer(
-        self, captured: CapturedCall, see: See, position: int, count: Callable[[], int], room: int | None = None
+        self, captured: CapturedCall, see: See, position: int, count: Callable[[], int], available: int | None = None
     ) -> CallBatch | None:
         """Keep what the record at `position` needs. Returns None if it should be computed at once.
 
-        count   returns the number of such calls that are expected
-        room    the number of bytes that all copies may have; None without a budget
+        count       returns the number of such calls that are expected
+        available   the number of bytes that all copies may have; None without a budget
         """
         q, k, mask, lse = captured.q, captured.k, captured.mask, captured.lse
         if q.device.type not in DEVICES or captured.output is not None or see.qk or see.values:
@@ -136,13 +136,13 @@ class DeferredCalls:
         B, H, T, E = q.shape
         same = k.shape[0] == B and k.shape[2] == T and k.shape[3] == E and k.dtype == q.dtype
         need = q.nbytes + k.nbytes
-        if not (same and B and H and T) or need > MAX_CALL or (room is not None and self.bytes + need > room):
+        if not (same and B and H and T) or need > MAX_CALL or (available is not None and self.bytes + need > available):
             return None
         sums = None if lse is None else lse.dtype
         key = _Batch(q.shape, k.shape, q.dtype, q.device, captured.scale, id(mask), sums, id(see))
         batch = self._batches.get(key)
         if batch is None:  # with the request itself, so that its id is not reused
-            batch = self._batches[key] = CallBatch(captured, see, count(), MAX_KEPT if room is None else 0)
+            batch = self._batches[key] = CallBatch(captured, see, count(), MAX_KEPT if available is None else 0)
         self.add(batch, captured.q, captured.k, lse, position)
         return batch
 

@@ -86,13 +86,13 @@ def _attention(func: Any, kernel: Any) -> Override:
         active = LISTENING.active
         if not active or current_backward_task() != -1:
             return call(keys, *args, **kwargs)
-        told = False
+        is_reported = False
         if len(active) == 1 and active[0].replaces:
-            told, result = active[0].output(func, args, kwargs)
+            is_reported, result = active[0].output(func, args, kwargs)
             if result is not None:
                 return result
         result = call(keys, *args, **kwargs)
-        if not told:
+        if not is_reported:
             for one in active:
                 one.attention(func, args, kwargs, result)
         return result

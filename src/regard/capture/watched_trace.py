@@ -214,17 +214,17 @@ class WatchedTrace(Trace):
         self._made[at] = self._made[at].changed(**fields)
 
     def defer_call(
-        self, captured: CapturedCall, see: See, count: Callable[[], int], room: int | None = None
+        self, captured: CapturedCall, see: See, count: Callable[[], int], available: int | None = None
     ) -> CallBatch | None:
         """Defer the call of the record that is appended next. Returns None if it should be computed at once.
 
-        count   returns the number of such calls that are expected
-        room    the number of bytes that all copies may have; None without a budget
+        count       returns the number of such calls that are expected
+        available   the number of bytes that all copies may have; None without a budget
         """
-        is_full = room is not None and self.calls.bytes + captured.q.nbytes + captured.k.nbytes > room
+        is_full = available is not None and self.calls.bytes + captured.q.nbytes + captured.k.nbytes > available
         if self.calls.are_many or (self.calls and is_full):
             self._compute_calls()
-        return self.calls.defer(captured, see, len(self._made), count, room)
+        return self.calls.defer(captured, see, len(self._made), count, available)
 
     def repeat_call(self, batch: CallBatch, q: Tensor, k: Tensor, lse: Tensor | None) -> bool:
         """Add the call of the record that is appended next to a batch. Returns False if that is computed already."""

@@ -161,11 +161,20 @@ def test_every_family_of_patterns_opens_its_clearest_head(chromium: Browser) -> 
         assert page.inner_text(".does").startswith("Looks at what followed the same token earlier (induction)")
 
 
-def test_the_preview_of_a_head_stands_beside_the_tiles_where_there_is_room(chromium: Browser) -> None:
+def test_a_head_is_shown_beside_the_tiles_where_there_is_room_and_the_open_one_without_a_pointer(
+    chromium: Browser,
+) -> None:
     with browser_page(chromium, 1280) as page:
-        open_explorer(page, patterned(), depth="model")
-        page.hover(".tile >> nth=5")
-        settled(page)
+        open_explorer(page, patterned(), depth="model", layer=2, head=1)
+        title, size = ".preview b", "() => document.querySelector('.preview canvas').width"
+        for layer, head, tile in ((2, 1, None), (1, 2, ".tile >> nth=6"), (2, 1, None)):
+            if tile:
+                page.hover(tile)
+            else:
+                page.mouse.move(5, 5)
+            settled(page)
+            assert page.inner_text(title) == f"layer {layer} · decoder self-attention · head {head}"
+            page.wait_for_function(f"({size})() === 10")  # its own map, of ten tokens
         preview, tiles = (page.locator(name).bounding_box() for name in (".preview", ".heads >> nth=1"))
         assert preview
         assert tiles
@@ -191,6 +200,10 @@ def test_each_view_and_each_measure_says_what_is_shown(chromium: Browser, lang: 
             page.evaluate("(show) => { view.update({ depth: 'model', sort: 'layer', show }) }", measure)
             settled(page)
             assert page.inner_text(".model-note") == say(text, lang)
+        page.evaluate("() => { view.update({ depth: 'head' }) }")
+        settled(page)
+        assert not page.is_visible(".preview")
+        page.evaluate("() => { view.update({ depth: 'model' }) }")
             assert page.locator(".families").is_visible() != page.locator(".model-panel .ramp").is_visible()
 
 

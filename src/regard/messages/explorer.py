@@ -85,11 +85,11 @@ MESSAGES: dict[str, Message] = {
     "explorer-kind-cross": Message(en="cross-attention", zh="交叉注意力"),
     "explorer-size": Message(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
     "explorer-sample": Message(en="sample {sample} of {samples}", zh="样本 {sample}（共 {samples} 个）"),
-    "explorer-first": Message(en="the first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
+    "explorer-first": Message(en="the first token receives {share}\u00a0%", zh="第一个词元得到 {share}% 的注意力"),
     "explorer-no-key": Message(
-        en="the learned sink receives {share} %", zh="可学习的注意力汇（attention sink）得到 {share}% 的注意力"
+        en="the learned sink receives {share}\u00a0%", zh="可学习的注意力汇（attention sink）得到 {share}% 的注意力"
     ),
-    "explorer-does": Message(en="Looks at {pattern} · {score} %", zh="主要看{pattern} · {score}%"),
+    "explorer-does": Message(en="Looks at {pattern} · {score}\u00a0%", zh="主要看{pattern} · {score}%"),
     "explorer-does-nothing": Message(en="No clear pattern on this text", zh="在这段文本上没有明显的模式"),
     # --- patterns ---
     "explorer-pattern-previous": Message(en="the previous token", zh="前一个词元"),

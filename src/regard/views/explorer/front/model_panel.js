@@ -6,9 +6,10 @@ import { drawRamp, drawSamples, NARROW, rampColours, samplesOf, striped, tableOf
 import { headDoes, headTitle, patternFamily, percent } from "./labels.js";
 import { ramp } from "./legend.js";
 import { times } from "./pooling.js";
-import { css, inkOn, packed, paintCells } from "./scale.js";
+import { css, inkOn, packed, paintCells, pixelsOf, shortWeight } from "./scale.js";
+import { newest } from "./state.js";
 
-const SIDE = 48;
+const SIDE = 48, PAUSE = 80, KIND = 20;
 /** Colours that colour-blind people tell apart (Okabe and Ito 2008), for families of patterns. @type {Record<string, RGB>} */
 const FAMILY_COLOURS = {
   previous: [0, 114, 178], back: [86, 180, 233], itself: [153, 153, 153], first: [90, 90, 100], induction: [213, 94, 0], shifted: [230, 159, 0],
@@ -26,16 +27,18 @@ export function modelPanel(explorer) {
   const preview = create("div.preview", { "aria-hidden": "true", hidden: true }), key = create("p.quiet.families"), progress = create("p.quiet", { role: "status" });
   const note = create("p.quiet.model-note"), colours = ramp(explorer.overview), legend = create("div.legend", colours.element);
   const element = create("div.model-panel", create("div.tools", show.element, sort.element), note, key, legend, progress, grid, preview);
-  const tiles = makeTiles(explorer, look, () => { preview.hidden = true; });
+  const tiles = makeTiles(explorer, look, leave), latest = newest();
 
   /** The tiles row by row. @type {Tile[][]} */
   let rows = [];
+  let timer = 0;
   const arrange = () => {
     const { show: what, sort: order } = state.get();
     const sorted = order === "measure" && what !== "maps";
     rows = sorted ? [[...tiles].sort((a, b) => compareTiles(explorer, what, a, b))] : layersByKind(overview).map((layer) => tiles.filter((one) => one.layer === layer));
     grid.classList.toggle("sorted", sorted);
-    grid.style.setProperty("--layers", String(rows.length));
+    const kinds = new Set(overview.records.map(({ kind }) => kind)), wide = Math.max(...overview.records.map(columnsOf));
+    for (const [name, value] of Object.entries({ layers: rows.length, kinds: kinds.size, columns: wide })) element.style.setProperty(`--${name}`, String(value));
     grid.replaceChildren(...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
   };
   const paint = () => {
@@ -88,19 +91,26 @@ export function modelPanel(explorer) {
     next.tile.tabIndex = 0;
     next.tile.focus();
   }
-  /** The preview beside a tile. @param {Tile} one */
+  /** The preview of a head: under its tile, or beside all tiles where there is space, then with its map. @param {Tile} one */
   function look({ layer, head, tile, canvas }) {
     const record = explorer.record(layer), large = create("canvas", { width: SIDE, height: SIDE });
     large.getContext("2d")?.drawImage(canvas, 0, 0);
-    const lines = [headDoes(explorer, record, head), ...["entropy", "sink", "distance", "effect"].map((name) => [name, valueOf(record, name, head)]).filter(([, value]) => value !== null)
-        .map(([name, value]) => `${say(`show-${name}`)} ${measureText(String(name), Number(value))}`),
-    ];
-    preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), ...lines.map((line) => create("p", line))));
+    const numbers = ["entropy", "sink", "distance", "effect"].map((name) => /** @type {const} */ ([name, valueOf(record, name, head)])).filter(([, value]) => value !== null);
+    preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), create("p", headDoes(explorer, record, head)),
+      create("dl", ...numbers.flatMap(([name, value]) => [create("dt", say(`show-${name}`)), create("dd", measureText(name, Number(value)))]))));
     preview.hidden = false;
-    const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect(), all = grid.getBoundingClientRect();
-    const row = tile.parentElement?.getBoundingClientRect() ?? box, beside = grid.childElementCount === 1 && all.right - row.right > preview.offsetWidth + 16;
-    preview.style.top = `${beside ? Math.min(box.top, all.bottom - preview.offsetHeight) - whole.top : box.bottom - whole.top + 8}px`;
-    preview.style.left = `${beside ? row.right - whole.left + 16 : Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
+    clearTimeout(timer);
+    if (stays()) timer = window.setTimeout(() => latest(explorer.shownCells(layer, head), (cells) => large.replaceWith(pixelsOf(overview, cells, explorer.scaleOf(cells)))), PAUSE);
+    const box = tile.getBoundingClientRect(), whole = element.getBoundingClientRect();
+    preview.style.top = `${box.bottom - whole.top + 8}px`;
+    preview.style.left = `${Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
+  }
+  /** Whether the preview has a place of its own; without a tile under the pointer it shows the open head then. */
+  function stays() { return getComputedStyle(preview).position === "sticky"; }
+  function leave() {
+    const { layer, head } = state.get(), own = stays() && tiles.find((one) => one.layer === layer && one.head === head);
+    preview.hidden = true;
+    if (own) look(own);
   }
   return {
     element,
@@ -111,6 +121,7 @@ export function modelPanel(explorer) {
         paint();
       }
       if (has("show", "sort", "lang", "layer", "head")) mark();
+      if (has("show", "lang", "layer", "head", "depth", "size", "scale")) leave();
       if (has("show")) { progress.textContent = ""; if (now.show === "effect") measure(); }
     },
     figure: (ruler) => modelFigure(explorer, ruler, rows, Array.from(key.children, (one) => ({ text: one.textContent ?? "", fill: /** @type {HTMLElement} */ (one.firstChild).style.background }))),
@@ -193,7 +204,7 @@ function rangeOf({ records }, name) {
 
 /** @param {string} name @param {number} value */
 function measureText(name, value) {
-  return name === "sink" ? `${percent(value)} %` : value >= 100 ? String(Math.round(value)) : value.toFixed(value < 10 ? 2 : 1);
+  return name === "sink" ? `${percent(value)}\u00a0%` : name === "effect" && value < 0.1 ? shortWeight(value) : value >= 100 ? String(Math.round(value)) : value.toFixed(value < 10 ? 2 : 1);
 }
 
 /** Largest first; patterns by family, then by score. @param {Explorer} explorer @param {string} what @param {Tile} a @param {Tile} b */
@@ -228,25 +239,30 @@ function modelFigure(explorer, ruler, rows, families) {
   const most = Math.max(...overview.records.map(({ heads }) => heads)), width = most <= 6 ? NARROW : WIDE, left = 44, top = 34, room = width - left;
   const sorted = !rows[0]?.every(({ layer }) => layer === rows[0][0].layer) || (rows.length === 1 && overview.records.length > 1);
   const pitch = Math.min(54, room / most), across = sorted ? Math.floor(room / pitch) : most;
+  const step = pitch + (sorted ? 12 : 0);
+  /** The names of the kinds of attention, where there are several, above their layers. */
+  const kindOf = (/** @type {number} */ y) => overview.records[rows[y][0]?.layer ?? 0].kind, several = new Set(overview.records.map(({ kind }) => kind)).size > 1;
+  const begins = sorted || !several ? [] : [...rows.keys()].filter((y) => !y || kindOf(y) !== kindOf(y - 1)), down = (/** @type {number} */ y) => top + y * step + KIND * begins.filter((first) => first <= y).length;
   const placed = sorted ? rows[0].map((one, i) => ({ one, x: i % across, y: Math.floor(i / across) })) : rows.flatMap((all, y) => all.map((one) => ({ one, x: one.head, y })));
-  const lines = Math.max(1, ...placed.map(({ y }) => y + 1)), step = pitch + (sorted ? 12 : 0), bottom = top + lines * step + 8, samples = samplesOf(ruler, range ? [] : families, room);
+  const bottom = down(Math.max(0, ...placed.map(({ y }) => y))) + step + 8, samples = samplesOf(ruler, range ? [] : families, room);
   return {
     width, height: bottom + (range ? 42 : samples.height), title: say(`show-${what}`), notes: [say(range ? `meaning-${what}` : `figure-${what}`), sorted && say("figure-sorted")],
     draw(pen) {
       const quiet = colour("--quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
       if (!sorted) {
         pen.text(say("head"), left + (most * pitch) / 2, 8, { ...small, size: 12 });
-        pen.text(say("layer"), 7, top + (lines * step) / 2, { ...small, size: 12, turned: true });
+        pen.text(say("layer"), 7, (top + bottom) / 2, { ...small, size: 12, turned: true });
+        begins.forEach((y) => pen.text(say(`kind-${kindOf(y)}`), left, down(y) - 9, { size: 11, weight: 600, fill: quiet }));
         for (let i = 0; i < most; i++) pen.text(String(i), left + (i + 0.5) * pitch, 25, small);
-        rows.forEach((all, y) => { if (all.length) pen.text(layerNumber(overview.records[all[0].layer], all[0].layer), left - 6, top + (y + 0.5) * step, { ...small, align: "right" }); });
+        rows.forEach((all, y) => { if (all.length) pen.text(layerNumber(overview.records[all[0].layer], all[0].layer), left - 6, down(y) + 0.5 * step, { ...small, align: "right" }); });
       }
       for (const { one: { layer, head, tile, canvas }, x, y } of placed) {
-        const at = left + x * pitch, down = top + y * step, side = pitch - 3, [, value, strip] = /** @type {HTMLElement[]} */ ([...tile.children]);
-        if (tile.style.background) pen.rect(at, down, side, side, tile.style.background); else striped(explorer, pen, at, down, side, side);
-        if (!canvas.hidden) pen.image(canvas, [0, 0, SIDE, SIDE], [at, down, side, side]);
-        if (!strip.hidden && Number(strip.style.opacity)) pen.rect(at, down + side - 4, side, 4, strip.style.background);
-        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, down + side / 2, { ...small, size: Math.min(11, side / 3), fill: tile.style.color || colour("--ink") });
-        if (sorted) pen.text(`${layerNumber(overview.records[layer], layer)}.${head}`, at + side / 2, down + side + 6, { ...small, size: 8 });
+        const at = left + x * pitch, high = down(y), side = pitch - 3, [, value, strip] = /** @type {HTMLElement[]} */ ([...tile.children]);
+        if (tile.style.background) pen.rect(at, high, side, side, tile.style.background); else striped(explorer, pen, at, high, side, side);
+        if (!canvas.hidden) pen.image(canvas, [0, 0, SIDE, SIDE], [at, high, side, side]);
+        if (!strip.hidden && Number(strip.style.opacity)) pen.rect(at, high + side - 4, side, 4, strip.style.background);
+        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, high + side / 2, { ...small, size: Math.min(11, side / 3), fill: tile.style.color || colour("--ink") });
+        if (sorted) pen.text(`${layerNumber(overview.records[layer], layer)}.${head}`, at + side / 2, high + side + 6, { ...small, size: 8 });
       }
       if (range) drawRamp(explorer, pen, say(`show-${what}`), rampColours(overview), range.map((value, at) => ({ at, text: measureText(what, value) })), left, bottom, 180);
       drawSamples(explorer, pen, samples, left, bottom);

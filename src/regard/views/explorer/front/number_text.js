@@ -26,8 +26,8 @@ export function bracketed(x) {
 export function percentText(share) {
   const value = 100 * share;
   if (!Number.isFinite(value)) return "–";
-  if (value > 0 && value < 0.01) return "< 0.01 %";
-  return `${value.toFixed(value >= 10 || value === 0 ? 0 : value >= 1 ? 1 : 2)} %`;
+  if (value > 0 && value < 0.01) return "<\u00a00.01\u00a0%";
+  return `${value.toFixed(value >= 10 || value === 0 ? 0 : value >= 1 ? 1 : 2)}\u00a0%`;
 }
 
 /** A difference with its sign. @param {number} x */

@@ -249,3 +249,32 @@ def test_what_cannot_be_saved_cannot_be_chosen(chromium: Browser, folder: Path) 
         page.click(".save")
         page.wait_for_selector(".items button:enabled")
         assert page.locator(".items select").is_hidden()  # there is no picture and no effect
+
+
+@pytest.mark.parametrize("width", [320, 390, 1180])
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_menu_stays_on_the_screen(chromium: Browser, lang: Language, width: int) -> None:
+    with browser_page(chromium, width) as page:
+        show(page, "map", lang=lang)
+        page.click(".save")
+        items = page.locator(".items").bounding_box()
+        assert items
+        assert items["x"] >= 0
+        assert items["x"] + items["width"] <= width
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_saved_model_names_the_kinds_of_attention_under_the_whole_text(chromium: Browser, lang: Language) -> None:
+    weights, text = np.full((1, 3, 3), 1 / 3), "the cat sat on the mat because " * 5
+    trace = Trace([Trace.from_weights(weights, name=f"{kind}.0", kind=kind)[0] for kind in ("encoder", "cross")])
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(trace, overview={"texts": [text, ""]}), depth="model", lang=lang)
+        root = ElementTree.fromstring(str(save(page, "svg")))
+        saved = [one.text or "" for one in root.iter() if one.tag.endswith("text")]
+        assert [
+            one for one in saved if one in {say(f"explorer-kind-{kind}", lang) for kind in ("encoder", "cross")}
+        ] == [
+            say("explorer-kind-encoder", lang),
+            say("explorer-kind-cross", lang),
+        ]
+        assert text.strip() in " ".join(saved)

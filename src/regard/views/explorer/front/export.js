@@ -5,8 +5,8 @@ import { FONTS, linesOf } from "./figures.js";
 import { headTitle } from "./labels.js";
 import { canvasPen, measuringPen, sized, svgPen } from "./pen.js";
 
-/** The space around a picture, the height of its title and of a line below it, and the pixels of a PNG for one of CSS. */
-const MARGIN = 12, TITLE = 20, LINE = 15, FINE = 2, PICTURES = ["png", "svg"], TABLES = ["csv", "json"];
+/** The space around a picture, the height of its title and of a line, the text that is shown, and the pixels of a PNG for one of CSS. */
+const MARGIN = 12, TITLE = 20, LINE = 15, HEADLINES = 4, LONGEST = 500, FINE = 2, PICTURES = ["png", "svg"], TABLES = ["csv", "json"];
 /** Panels beside the view that can be saved too. */
 const SAVED_BESIDE = ["image", "effect"];
 
@@ -82,14 +82,15 @@ function sheetOf(explorer, panel, ruler) {
   const figure = panel.figure?.(ruler), { layer, head } = explorer.state.get(), { texts } = explorer.overview;
   if (!figure) return null;
   const { width, height } = figure, title = figure.title ?? headTitle(explorer, layer, head), text = figure.text ?? texts?.filter(Boolean).join(" → ");
-  const notes = linesOf(ruler, (figure.notes ?? []).filter(Boolean).join(" · "), width, 11), top = MARGIN + TITLE * (text ? 2 : 1) + 6;
+  const notes = linesOf(ruler, (figure.notes ?? []).filter(Boolean).join(" · "), width, 11), words = linesOf(ruler, (text ?? "").slice(0, LONGEST), width, 12);
+  const lines = [...words.slice(0, HEADLINES - 1), words.slice(HEADLINES - 1).join(" ")].filter(Boolean), top = MARGIN + TITLE + LINE * lines.length + 8;
   return {
     wide: width + 2 * MARGIN, high: Math.ceil(top + height + LINE * notes.length + MARGIN + (notes.length && 6)),
     draw(pen) {
       const quiet = explorer.colour("--quiet");
       pen.rect(0, 0, this.wide, this.high, explorer.colour("--card"));
       pen.text(title, MARGIN, MARGIN + 8, { size: 14, weight: 600, fill: explorer.colour("--ink"), most: width });
-      if (text) pen.text(text, MARGIN, MARGIN + TITLE + 7, { size: 12, fill: quiet, most: width });
+      lines.forEach((line, i) => pen.text(line, MARGIN, MARGIN + TITLE + 6 + LINE * i, { size: 12, fill: quiet, most: width }));
       pen.moved(MARGIN, top, () => figure.draw(pen));
       notes.forEach((line, i) => pen.text(line, MARGIN, top + height + 6 + LINE * (i + 0.5), { size: 11, fill: quiet }));
     },

@@ -56,6 +56,21 @@ def test_side_by_side_or_as_a_difference(chromium: Browser) -> None:
         assert page.evaluate(SIGNS) == {"plus": True, "minus": True}
 
 
+@pytest.mark.parametrize("width", [1180, 480])
+def test_two_texts_open_as_a_comparison_beside_each_other_where_there_is_room(chromium: Browser, width: int) -> None:
+    with browser_page(chromium, width) as page:
+        made_up, *_ = two_texts("I love you", "I hate you")
+        open_explorer(page, made_up)
+        tops = page.evaluate("() => [...document.querySelectorAll('.compare-map')].map((one) => one.offsetTop)")
+        assert (tops[0] == tops[1]) == (width == 1180)
+        assert not page.is_visible(".side")
+        assert not page.is_visible(".texts")
+        assert page.locator("figcaption").all_inner_texts() == ["A: I love you", "B: I hate you"]
+        page.evaluate("() => { view.update({ view: 'map' }) }")
+        settled(page)
+        assert page.is_visible(".texts")
+
+
 def test_heads_of_two_layers_are_named_by_letters(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, patterned(), depth="head", view="compare", layer=1, head=2, other={"layer": 2, "head": 0})

@@ -226,7 +226,7 @@ function build(explorer) {
     merge.allow("words", record.labels.words !== null);
     merge.element.hidden = !record.labels.characters && !record.labels.words;
     for (const name of HEAD_VIEWS) panels[name].element.hidden = name !== now.view;
-    if (has("lang", "depth", "view")) first.tell(explorer.say(`lead-${now.depth === "head" ? now.view : now.depth}`));
+    if (has("lang", "depth", "view")) first.tell(explorer.say(`lead-${now.depth === "head" ? now.view : now.depth}`), Boolean(overview.compare) && now.depth === "head" && now.view === "compare");
     heading.update(now, has);
     bar.update();
   };
@@ -239,7 +239,7 @@ function lead({ overview }) {
   const texts = overview.texts && create("p.texts", isolated(overview.texts[0]),
     overview.texts[1] ? create("span.arrow", " → ") : null, overview.texts[1] ? isolated(overview.texts[1]) : null);
   const sentence = create("p");
-  return { element: create("div.lead", texts, sentence), tell: (/** @type {string} */ text) => { sentence.textContent = text; } };
+  return { element: create("div.lead", texts, sentence), tell: (/** @type {string} */ text, /** @type {boolean} */ named) => { sentence.textContent = text; if (texts) texts.hidden = named; } };
 }
 
 /** @param {Explorer} explorer @param {Record<string, Panel>} panels @param {() => void} openHelp */

@@ -51,7 +51,7 @@ export function newest() {
 export function firstState(overview) {
   const [layer, head] = overview.open;
   return {
-    lang: overview.lang, theme: null, depth: overview.depth ?? "head", view: "map", layer, head, heads: [head], scale: overview.scale,
+    lang: overview.lang, theme: null, depth: overview.depth ?? "head", view: overview.compare ? "compare" : "map", layer, head, heads: [head], scale: overview.scale,
     merge: overview.merge ?? "tokens", query: null, key: null, pins: [], zoom: null, direction: "looks",
     lines: "vertical", threshold: null, show: "maps", sort: "layer", other: null, compareAs: "side", numbersStep: 0,
     written: null,

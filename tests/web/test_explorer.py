@@ -9,8 +9,8 @@ from browsing import opened, press, settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import patterned
-from explorer_pages import browser_page, open_explorer
-from regard import Mask, See, Trace, attend
+from explorer_pages import MadeUp, browser_page, open_explorer
+from regard import Mask, Record, See, Trace, attend
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.page import write_page
 
@@ -81,6 +81,27 @@ def test_a_pooled_map_says_what_a_cell_means(chromium: Browser, folder: Path) ->
     with opened(chromium, folder / "long.html") as page:
         assert say("explorer-cell-pooled", "en", high=512, wide=512) in page.inner_text(".meaning")
         assert "32256–32767" in readout(page)
+
+
+def test_the_few_words_of_a_cell_are_named(chromium: Browser) -> None:
+    cells = np.tril(np.ones((30, 30))) / np.arange(1, 31)[:, None]
+    words = tuple(f"w{at}" for at in range(60))
+    record = Record(
+        shape=(1, 1, 60, 60), map=cells[None, None], kind="decoder", query_tokens=(words,), key_tokens=(words,)
+    )
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(Trace([record])), query=58, key=4)
+        assert "w58 w59 (58–59)" in readout(page)
+        assert "w4 w5 (4–5)" in readout(page)
+        page.evaluate("() => { view.update({ view: 'sentence' }) }")
+        settled(page)
+        assert page.locator(".words:visible span").all_inner_texts()[:2] == ["w0 w1", "w2 w3"]
+
+
+def test_a_translation_opens_at_its_first_word(chromium: Browser, folder: Path) -> None:
+    with opened(chromium, folder / "cross.html", "lang=en&head=1") as page:
+        assert "我 (0)" in readout(page)
+        assert "I (0)" in readout(page)
 
 
 def test_tokens_are_merged_to_words(chromium: Browser, folder: Path) -> None:
@@ -179,6 +200,10 @@ def test_a_head_is_shown_beside_the_tiles_where_there_is_room_and_the_open_one_w
         assert preview
         assert tiles
         assert preview["x"] > tiles["x"] + tiles["width"]
+        page.evaluate("() => { view.update({ depth: 'head' }) }")
+        settled(page)
+        assert not page.is_visible(".preview")
+        page.evaluate("() => { view.update({ depth: 'model' }) }")
         page.set_viewport_size({"width": 480, "height": 900})
         page.hover(".tile >> nth=6")
         settled(page)
@@ -200,14 +225,31 @@ def test_each_view_and_each_measure_says_what_is_shown(chromium: Browser, lang: 
             page.evaluate("(show) => { view.update({ depth: 'model', sort: 'layer', show }) }", measure)
             settled(page)
             assert page.inner_text(".model-note") == say(text, lang)
-        page.evaluate("() => { view.update({ depth: 'head' }) }")
-        settled(page)
-        assert not page.is_visible(".preview")
-        page.evaluate("() => { view.update({ depth: 'model' }) }")
             assert page.locator(".families").is_visible() != page.locator(".model-panel .ramp").is_visible()
 
 
 # --- pointer ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [(0, 0), (4, 0), (4, 4), (0, 4)])
+def test_the_cell_under_the_pointer_is_said_beside_it(
+    chromium: Browser, folder: Path, layers: Trace, at: tuple[int, int]
+) -> None:
+    (query, key), text = at, "床前明月光"
+    with opened(chromium, folder / "layers.html", f"layer=1&head=2&at={query}-{key}") as page:
+        assert not page.is_visible(".tip")
+        page.locator(".map").focus()
+        assert page.is_visible(".tip")
+        weight = float(layers[1].weights()[0, 2, query, key])
+        words = {"query": f"{text[query]} ({query})", "key": f"{text[key]} ({key})"}
+        seen = say("explorer-cell-said", "en", **words, weight=f"{weight:.3f}")
+        assert page.inner_text(".tip") == (seen if key <= query else say("explorer-cell-masked", "en", **words))
+        tip, frame = (page.locator(name).bounding_box() for name in (".tip", ".map-frame"))
+        assert tip
+        assert frame
+        assert tip["x"] >= frame["x"]
+        assert tip["x"] + tip["width"] <= frame["x"] + frame["width"]
+        assert frame["y"] <= tip["y"] <= frame["y"] + frame["height"] - tip["height"]
 
 
 def test_hover_selects_a_click_pins_and_leaving_returns_to_the_pin(chromium: Browser, folder: Path) -> None:
@@ -386,9 +428,9 @@ def test_a_text_from_right_to_left_is_read_so(chromium: Browser, tmp_path: Path)
 def test_a_page_in_the_dark_is_printed_on_white(chromium: Browser, folder: Path) -> None:
     ink = "() => getComputedStyle(document.querySelector('.regard-explorer')).color"
     pixel = """() => {
-      const copy = new OffscreenCanvas(400, 400).getContext("2d", { willReadFrequently: true });
+      const copy = new OffscreenCanvas(44, 400).getContext("2d", { willReadFrequently: true });  // left of the cells
       copy.drawImage(document.querySelector("canvas.map"), 0, 0);
-      const all = copy.getImageData(0, 0, 400, 400).data;
+      const all = copy.getImageData(0, 0, 44, 400).data;
       const isDark = (i) => i % 4 === 3 && all[i] > 200 && all[i - 1] + all[i - 2] + all[i - 3] < 120;
       return all.reduce((dark, _, i) => dark + isDark(i), 0);
     }"""

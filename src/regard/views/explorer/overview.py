@@ -35,6 +35,8 @@ THUMBNAIL = 48
 COLOURS = 256
 LONGEST_LABEL = 120
 """Columns of the longest label; the front end shortens labels further to draw them."""
+MOST_LABELS = 2048
+"""The longest text whose labels are sent where cells cover several tokens."""
 LONGEST_TEXT = 20_000
 """Characters of the source and target text that are shown, and of tokens that are split into words."""
 MOST_WEIGHTS = 2**26
@@ -79,17 +81,19 @@ def token_labels(rows: tuple[tuple[str, ...], ...] | None, sample: int) -> tuple
 
 
 def labels_of(drawn: Picture, table: LabelTable) -> dict[str, Any]:
-    """The labels of a record by how its tokens are merged; only for a picture with a cell for every weight.
+    """The labels of a record by how its tokens are merged.
 
-    tokens       queries, keys, written: numbers of lists of labels
+    tokens       queries, keys, written: numbers of lists of labels; None for a long text with cells of several tokens
     characters   the same, and the first positions of the groups; None where no token is a part of a character
     words        the same; None where every token is a word, and for a text longer than LONGEST_TEXT
     """
     record, sample = drawn.record, drawn.sample
+    T, S = record.shape[2:]
+    rows, cols = drawn.high == 1 or T <= MOST_LABELS, drawn.wide == 1 or S <= MOST_LABELS
     tokens = {
-        "queries": None if drawn.high > 1 else table.number(token_labels(record.query_tokens, sample)),
-        "keys": None if drawn.wide > 1 else table.number(token_labels(record.key_tokens, sample)),
-        "written": None if drawn.high > 1 else table.number(token_labels(record.written, sample)),
+        "queries": table.number(token_labels(record.query_tokens, sample)) if rows else None,
+        "keys": table.number(token_labels(record.key_tokens, sample)) if cols else None,
+        "written": table.number(token_labels(record.written, sample)) if rows else None,
     }
     found: dict[str, Any] = {"tokens": tokens, "characters": None, "words": None}
     if drawn.high > 1 or drawn.wide > 1 or isinstance(record, ExactPart):

@@ -211,7 +211,8 @@ def _chosen_queries(source: TraceSource, layer: int, head: int, score: float) ->
     assert isinstance(exact, WeightsFromQK)
     if not drawn.cells.size or S * exact.q.shape[-1] > LARGEST_KEYS:
         return []
-    found = [(len(drawn.cells) - 1) * drawn.high] if (layer, head) == source.opening else []
+    selected = 0 if drawn.record.kind == "cross" else (len(drawn.cells) - 1) * drawn.high
+    found = [selected] if (layer, head) == source.opening else []
     if score:
         query, key = next(_strong_places(drawn), (T - 1, S - 1))
         if drawn.high > 1 or drawn.wide > 1:

@@ -203,11 +203,13 @@ def test_the_end_of_the_diagonal_is_stored() -> None:
     assert any(level["rows"][1] == level["cols"][1] == 2048 and level["high"] == 1 for level in levels)
 
 
-def test_maps_are_pooled_until_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most_labels", [199, 200])
+def test_maps_are_pooled_until_they_fit(monkeypatch: pytest.MonkeyPatch, most_labels: int) -> None:
     monkeypatch.setattr("regard.views.explorer.page.BUDGET", 60_000)
     rng = np.random.default_rng(0)
     weights = rng.random((4, 200, 200))
     weights /= weights.sum(-1, keepdims=True)
+    monkeypatch.setattr("regard.views.explorer.overview.MOST_LABELS", most_labels)
     source = TraceSource(Trace.from_weights(weights, list(map(str, range(200)))))
     texts = stored_answers(source)
     assert sum(len(text) for name, text in texts.items() if name.startswith("head")) <= 60_000
@@ -215,7 +217,7 @@ def test_maps_are_pooled_until_they_fit(monkeypatch: pytest.MonkeyPatch) -> None
     head = read_compressed(texts["head-0-3"])
     assert (entry["R"], entry["high"]) == (head.about["R"], head.about["high"])
     assert head.arrays["cells"].shape == (entry["R"], entry["C"])
-    assert entry["labels"]["tokens"]["queries"] is None
+    assert (entry["labels"]["tokens"]["queries"] is None) == (most_labels < 200)
     np.testing.assert_allclose(head.arrays["cells"].astype(float).sum(-1), 1, atol=5e-3)
 
 

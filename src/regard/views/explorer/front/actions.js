@@ -1,5 +1,6 @@
 // Changes of the state that several panels make.
 
+import { cellAt } from "./pooling.js";
 import { zoomedBy } from "./zoom.js";
 
 /** Open a head; what was selected stays selected where the map has it. @param {Explorer} explorer @param {number} layer @param {number} head */
@@ -24,10 +25,8 @@ export function zoomMap(explorer, factor) {
   explorer.state.set({ zoom: zoomedBy(zoom, rows.count, cols.count, factor, centre) });
 }
 
-/** The last query, which sees the most keys, and the key of its largest weight. @param {Cells} cells @returns {Place | null} */
-export function firstSelection({ R, C, values, rowStarts, colStarts }) {
-  if (!R || !C) return null;
-  let best = 0;
-  for (let c = 1; c < C; c++) if (values[(R - 1) * C + c] > values[(R - 1) * C + best]) best = c;
-  return [rowStarts[R - 1], colStarts[best]];
+/** A query, or else the last one, which sees the most keys, or of cross-attention the first; and the key of its largest weight. @param {Attention} record @param {Cells} cells @param {number | null} query @returns {Place | null} */
+export function firstSelection({ kind }, { R, C, values, rowStarts, colStarts }, query) {
+  const row = query !== null ? cellAt(rowStarts, query) : kind === "cross" ? 0 : R - 1, line = values.subarray(row * C, (row + 1) * C);
+  return R && C ? [rowStarts[row], colStarts[Math.max(0, line.indexOf(Math.max(...line.filter((one) => one === one))))]] : null;
 }

@@ -1,9 +1,12 @@
 // Names of layers, heads, tokens and positions.
 
-import { cellAt } from "./pooling.js";
+import { cellAt, times } from "./pooling.js";
+
+/** The tokens of a cell that are named one by one. */
+const FEW = 3;
 
 /** A text with its values filled in. @param {string} text @param {Values} values */
-export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+export const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => (values[name] >= 1e4 ? values[name].toLocaleString("en") : String(values[name] ?? "")));
 
 /**
  * The two sides of a record's map, in tokens, characters or words.
@@ -35,20 +38,19 @@ export function axisOf(side, length, start, labels, groups, written = null) {
   const starts = groups ? [...groups, length] : null;
   const unitOf = (/** @type {number} */ position) => (starts ? cellAt(starts, position) : position);
   const positionOf = (/** @type {number} */ unit) => (starts ? starts[Math.min(count, Math.max(0, unit))] : unit);
-  const label = (/** @type {number} */ unit) => {
-    if (labels?.[unit] === undefined) return String(start + positionOf(unit));
-    return written?.[unit] ? `${isolatedText(labels[unit])} → ${isolatedText(written[unit])}` : labels[unit];
-  };
-  const name = (/** @type {number} */ unit, stop = unit + 1) => {
+  const one = (/** @type {number} */ unit) => (written?.[unit] && labels ? `${isolatedText(labels[unit])} → ${isolatedText(written[unit])}` : labels?.[unit] ?? "");
+  const place = (/** @type {number} */ unit, /** @type {number} */ stop) => {
     const first = start + positionOf(unit), last = start + positionOf(Math.min(count, stop)) - 1;
-    const place = last > first ? `${first}–${last}` : `${first}`;
-    return labels?.[unit] !== undefined && stop === unit + 1 ? `${label(unit)} (${place})` : place;
+    return last > first ? `${first}–${last}` : `${first}`;
   };
+  const words = (/** @type {number} */ unit, /** @type {number} */ stop) => (labels?.[unit] !== undefined && stop - unit <= FEW ? times(Math.min(count, stop) - unit, (i) => one(unit + i)).join(" ") : "");
+  const name = (/** @type {number} */ unit, stop = unit + 1) => [words(unit, stop), place(unit, stop)].reduce((text, at) => (text ? `${text} (${at})` : at));
+  const label = (/** @type {number} */ unit, stop = unit + 1) => words(unit, stop) || place(unit, stop);
   return { side, count, labels, written, unitOf, positionOf, label, name };
 }
 
 /**
- * The axes with the labels of a rectangle, where its cells are single tokens.
+ * The axes with the labels of a rectangle, where its cells are single tokens and the whole has no labels.
  * @param {Attention} record @param {Axes} axes
  * @param {{rows: Span, cols: Span, labels?: Record<"queries" | "keys" | "written", string[] | null>}} part
  * @returns {Axes}
@@ -61,8 +63,8 @@ export function axesOfPart({ T, S, part }, axes, { rows, cols, labels }) {
   };
   const [queries, keys] = [from(rows[0], labels?.queries), from(cols[0], labels?.keys)];
   return {
-    query: queries ? axisOf("query", T, part?.top ?? 0, queries, undefined, from(rows[0], labels?.written)) : axes.query,
-    key: keys ? axisOf("key", S, part?.left ?? 0, keys) : axes.key,
+    query: queries && !axes.query.labels ? axisOf("query", T, part?.top ?? 0, queries, undefined, from(rows[0], labels?.written)) : axes.query,
+    key: keys && !axes.key.labels ? axisOf("key", S, part?.left ?? 0, keys) : axes.key,
   };
 }
 
@@ -135,8 +137,7 @@ export const unitsOf = (axis, starts, index) => [axis.unitOf(starts[index]), axi
 /** The name of a row or column of cells: its token and position, or its positions. @param {Axes} axes @param {Cells} cells @param {Side} side @param {number} index */
 export const cellName = (axes, cells, side, index) => axes[side].name(...unitsOf(axes[side], startsOn(cells, side), index));
 
-/** The label alone, or the positions where a cell covers several tokens. @param {Axes} axes @param {Cells} cells @param {Side} side @param {number} index */
+/** The label alone, or the positions where there is none or a cell covers many tokens. @param {Axes} axes @param {Cells} cells @param {Side} side @param {number} index */
 export function cellLabel(axes, cells, side, index) {
-  const [unit, stop] = unitsOf(axes[side], startsOn(cells, side), index);
-  return stop === unit + 1 ? axes[side].label(unit) : axes[side].name(unit, stop);
+  return axes[side].label(...unitsOf(axes[side], startsOn(cells, side), index));
 }

@@ -6,10 +6,12 @@ import { colourOf, inkOn } from "./scale.js";
 import { visiblePart } from "./zoom.js";
 
 const SMALLEST = 9, LARGEST = 13, LEAST_NAMED = 6, WIDEST_LABEL = 150, MOST_MEASURED = 2000;
+/** Cells of this size have a faint line between them. */
+const LINED = 12, FAINT = 0.5;
 
 /** With `ink`, numbers are written in this colour, whatever their cell's. @typedef {{cells: Cells, scale: Scale, pixels: HTMLCanvasElement, ink?: string, hatched?: {box: Box, colour: string}[]}} Picture */
 /** Rows and columns in units. @typedef {{rows: Span, cols: Span}} Box */
-/** @typedef {{left: number, top: number, width: number, height: number, x: number, y: number, rows: Span, cols: Span}} Layout */
+/** `beside` and `above` are the space of labels. @typedef {{left: number, top: number, beside: number, above: number, width: number, height: number, x: number, y: number, rows: Span, cols: Span}} Layout */
 
 /**
  * The box of the cells inside of a given width; `x` and `y` are the sizes of one unit, `rows` and `cols` what is visible.
@@ -29,7 +31,7 @@ export function mapLayout(pen, { query, key }, zoom, wide, high) {
     for (let i = Math.floor(start); i < Math.min(stop, start + MOST_MEASURED); i++) found = Math.max(found, pen.width(axis.label(i).slice(0, 60), LARGEST));
     return Math.min(found, WIDEST_LABEL, 0.3 * wide);
   };
-  const left = 14 + (query.labels ? widest(query, rows) : Math.max(34, pen.width(query.name(query.count - 1), 11))), across = Math.max(40, wide - left - 8);
+  const left = 14 + (query.labels && LEAST_NAMED * (rows[1] - rows[0]) <= high ? widest(query, rows) : Math.max(34, pen.width(placeOf(query, query.count - 1), 11))), across = Math.max(40, wide - left - 8);
   const cell = Math.min(56, across / Math.max(1, key.count), high / Math.max(1, query.count));
   // A map with few rows or columns stays readable: its cells are not square then.
   const width = Math.min(across, Math.max(cell * key.count, Math.min(across, 34 * key.count)));
@@ -39,7 +41,7 @@ export function mapLayout(pen, { query, key }, zoom, wide, high) {
   const [w, h] = close ? [square * key.count, square * query.count] : [width, height];
   const x = w / Math.max(1, cols[1] - cols[0]), y = h / Math.max(1, rows[1] - rows[0]);
   const top = 16 + (key.labels && x >= LEAST_NAMED ? columnLabels(pen, key, cols, x, Math.min(WIDEST_LABEL, 0.3 * wide)).high : LARGEST);
-  return { left, top, width: w, height: h, x, y, rows, cols };
+  return { left, top, beside: left - 10, above: top - 10, width: w, height: h, x, y, rows, cols };
 }
 
 /**
@@ -60,6 +62,19 @@ function columnLabels(pen, axis, [start, stop], unit, most) {
   }
   const turned = !single && widest + 6 > unit;
   return { size, turned, step: Math.max(1, Math.ceil((turned ? size + 1 : widest + 2) / unit)), high: turned ? Math.min(most, widest) : size };
+}
+
+/** A layout with space for the names of the axes. @param {Pen} pen @param {Axes} axes @param {State["zoom"]} zoom @param {number} wide @param {number} high @returns {Layout} */
+export function titledLayout(pen, axes, zoom, wide, high) {
+  const at = mapLayout(pen, axes, zoom, wide - AXIS, high);
+  return { ...at, left: at.left + AXIS, top: at.top + AXIS };
+}
+
+/** The names of the axes, above the columns and beside the rows. @param {Explorer} explorer @param {Pen} pen @param {Layout} at */
+export function drawTitles({ say, colour }, pen, { left, top, width, height }) {
+  const style = /** @type {const} */ ({ size: 12, fill: colour("--quiet"), align: "center" });
+  pen.text(say("key"), left + width / 2, 8, style);
+  pen.text(say("query"), 8, top + height / 2, { ...style, turned: true });
 }
 
 /** Positions at round numbers that do not touch each other. @param {Span} span @param {number} unit @param {number} needed */
@@ -108,15 +123,22 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
   const width = (across.end - across.first) * at.x, height = (down.end - down.first) * at.y;
   const drawn = () => pen.image(pixels, [0, 0, cells.C, cells.R], [x, y, cells.C * across.size * at.x, cells.R * down.size * at.y]);
   if (covers) striped(explorer, pen, x, y, width, height);
-  pen.clip(x, y, width, height, drawn);
-  if (at.x * across.size < 34 || at.y * down.size < 18) return;
+  const [w, h] = [across.size * at.x, down.size * at.y];
+  pen.clip(x, y, width, height, () => {
+    drawn();
+    if (Math.min(w, h) < LINED) return;
+    const card = explorer.colour("--card");
+    for (let r = 1; r < cells.R; r++) pen.line([x, y + r * h, x + width, y + r * h], card, 1, FAINT);
+    for (let c = 1; c < cells.C; c++) pen.line([x + c * w, y, x + c * w, y + height], card, 1, FAINT);
+  });
+  if (w < 34 || h < 18) return;
   const decimals = scale.ceiling <= 0.1 ? 3 : 2;
   for (let r = 0; r < cells.R; r++) {
     for (let c = 0; c < cells.C; c++) {
       const value = cells.values[r * cells.C + c], colour = colourOf(explorer.overview, scale, value);
       if (!colour || Math.abs(value) < 0.5 * 10 ** -decimals) continue;
       const text = Number.isNaN(value) ? "NaN" : value.toFixed(decimals).replace("-", "−");
-      pen.text(text, x + (c + 0.5) * across.size * at.x, y + (r + 0.5) * down.size * at.y, { size: 11, fill: ink ?? inkOn(colour), align: "center" });
+      pen.text(text, x + (c + 0.5) * w, y + (r + 0.5) * h, { size: 11, fill: ink ?? inkOn(colour), align: "center" });
     }
   }
 }
@@ -125,11 +147,11 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
 function drawRowLabels(explorer, pen, at, axis) {
   const fill = explorer.colour("--ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
   const named = axis.labels && y >= LEAST_NAMED;
-  const units = named ? everyFew(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 22);
+  const units = named ? everyFew(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 40);
   for (const unit of units) {
     const place = top + (unit + 0.5 - rows[0]) * y;
     if (place < top || place > top + at.height) continue;
-    pen.text(named ? axis.label(unit) : placeOf(axis, unit), left - 7, place, { size: named ? size : 11, fill, align: "right", most: left - 10 });
+    pen.text(named ? axis.label(unit) : placeOf(axis, unit), left - 7, place, { size: named ? size : 11, fill, align: "right", most: at.beside });
   }
 }
 
@@ -146,7 +168,7 @@ function everyFew([start, stop], count, step) {
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
 function drawColumnLabels(explorer, pen, at, axis) {
   const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= LEAST_NAMED;
-  const style = named ? columnLabels(pen, axis, cols, x, top - 12) : { size: 11, turned: false, step: 1 };
+  const style = named ? columnLabels(pen, axis, cols, x, at.above - 2) : { size: 11, turned: false, step: 1 };
   const units = named ? everyFew(cols, axis.count, style.step) : roundPositions(cols, x, 56);
   for (const unit of units) {
     const place = left + (unit + 0.5 - cols[0]) * x, label = named ? axis.label(unit) : placeOf(axis, unit);
@@ -155,10 +177,10 @@ function drawColumnLabels(explorer, pen, at, axis) {
     if (!style.turned) {
       pen.text(label, place, top - 6 - style.size / 2, { size: style.size, fill, align: "center" });
     } else if (characters) {
-      const most = Math.max(1, Math.floor((top - 10) / style.size)), kept = characters.length > most ? [...characters.slice(0, most - 1), "⋮"] : characters;
+      const most = Math.max(1, Math.floor(at.above / style.size)), kept = characters.length > most ? [...characters.slice(0, most - 1), "⋮"] : characters;
       kept.forEach((one, i) => pen.text(one, place, top - 6 + (i - kept.length + 0.5) * style.size, { size: style.size, fill, align: "center" }));
     } else {
-      pen.text(label, place, top - 6, { size: style.size, fill, turned: true, most: top - 10 });
+      pen.text(label, place, top - 6, { size: style.size, fill, turned: true, most: at.above });
     }
   }
 }
@@ -232,13 +254,11 @@ export function figureWidth({ query, key }, zoom) {
  * @returns {{at: Layout, height: number, draw(pen: Pen): void}}
  */
 export function mapFigure(explorer, ruler, axes, zoom, wide, { pictures, boxes = [] }) {
-  const plain = mapLayout(ruler, axes, zoom, wide - AXIS, TALLEST * wide), at = { ...plain, left: plain.left + AXIS, top: plain.top + AXIS };
+  const at = titledLayout(ruler, axes, zoom, wide, TALLEST * wide);
   return {
     at, height: at.top + at.height + 6,
     draw(pen) {
-      const style = /** @type {const} */ ({ size: 12, fill: explorer.colour("--quiet"), align: "center" });
-      pen.text(explorer.say("key"), at.left + at.width / 2, 8, style);
-      pen.text(explorer.say("query"), 8, at.top + at.height / 2, { ...style, turned: true });
+      drawTitles(explorer, pen, at);
       drawMap(explorer, pen, at, axes, pictures);
       drawSelection(explorer, pen, at, null, boxes);
     },

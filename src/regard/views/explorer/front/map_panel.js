@@ -4,10 +4,10 @@ import { togglePin } from "./actions.js";
 import { floats } from "./arrays.js";
 import { arrowsOf, button, clamp, create } from "./dom.js";
 import { axesOfPart, cellName, partText } from "./labels.js";
-import { weightsTable } from "./figures.js";
+import { NARROW, weightsTable } from "./figures.js";
 import { drawLegend, legend, scaleNote } from "./legend.js";
 import { holds } from "./neighbours_panel.js";
-import { cellBox, drawMap, drawSelection, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
+import { boxOnScreen, cellBox, drawMap, drawSelection, drawTitles, figureWidth, mapFigure, titledLayout, unitsUnder } from "./map_drawing.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, startsOf } from "./pooling.js";
 import { pixelsOf, weightText, withoutFirst } from "./scale.js";
@@ -21,7 +21,7 @@ const MOST_PIXELS = 512, WAIT = 120;
 export function mapPanel(explorer, onDetail) {
   const { state, family, ruler, say } = explorer;
   const base = create("canvas.map", { tabindex: 0, role: "application", "data-label": "map-label" });
-  const over = create("canvas.over", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over);
+  const over = create("canvas.over", { "aria-hidden": "true" }), tip = create("p.tip", { "aria-hidden": "true" }), frame = create("div.map-frame", base, over, tip);
   const meaning = create("p.quiet.meaning"), failure = create("p.failure", { role: "alert", hidden: true });
   const zoomOut = button("zoom-all", () => state.set({ zoom: null }));
   const keys = legend(explorer), under = create("div.under", keys.element, create("div", meaning, zoomOut));
@@ -30,7 +30,7 @@ export function mapPanel(explorer, onDetail) {
   let whole = null;
   /** @type {Detail | null} */
   let detail = null;
-  let at = mapLayout(ruler, explorer.axes(), null, 600, 600), timer = 0, note = "";
+  let at = titledLayout(ruler, explorer.axes(), null, 600, 600), timer = 0, note = "";
 
   const visible = () => state.get().depth === "head" && state.get().view === "map", axesNow = () => detail?.axes ?? explorer.axes();
   const refine = (/** @type {Detail | null} */ found) => { detail = found; onDetail(found); };
@@ -73,9 +73,11 @@ export function mapPanel(explorer, onDetail) {
   const draw = () => {
     if (!whole || !visible()) return;
     const wide = Math.max(220, element.clientWidth), high = Math.max(320, Math.min(760, 0.82 * innerHeight));
-    at = mapLayout(ruler, axesNow(), state.get().zoom, wide, high);
+    at = titledLayout(ruler, axesNow(), state.get().zoom, wide, high);
     const [across, down] = [at.left + at.width + 8, at.top + at.height + 6];
-    drawMap(explorer, canvasPen(sized(base, across, down), family), at, axesNow(), pictures());
+    const pen = canvasPen(sized(base, across, down), family);
+    drawTitles(explorer, pen, at);
+    drawMap(explorer, pen, at, axesNow(), pictures());
     keys.update((detail ?? whole).scale);
     tellMeaning();
     drawOver();
@@ -107,16 +109,20 @@ export function mapPanel(explorer, onDetail) {
   const drawOver = () => {
     if (!whole || !visible()) return;
     const { query, key, pins } = state.get(), pen = canvasPen(sized(over, at.left + at.width + 8, at.top + at.height + 6), family);
-    drawSelection(explorer, pen, at, query === null || key === null ? null : boxOf(query, key), pins.map(([q, k]) => boxOf(q, k)));
+    const box = query === null || key === null ? null : boxOf(query, key);
+    drawSelection(explorer, pen, at, box, pins.map(([q, k]) => boxOf(q, k)));
+    tip.hidden = !box;
+    if (!box) return;
+    const [x, y, w, h] = boxOnScreen(at, box), [after, above] = [2 * x + w > at.left + at.width, 2 * y + h > at.top + at.height];
+    tip.textContent = sentence();
+    tip.style.cssText = `left: ${after ? x - 8 : x + w + 8}px; top: ${above ? y - 8 : y + h + 8}px; translate: ${after ? -100 : 0}% ${above ? -100 : 0}%`;
   };
-  /** Say the selected cell to screen readers. */
-  const tell = () => {
-    const { query, key } = state.get();
-    if (!whole || query === null || key === null || !base.matches(":focus")) return;
-    const { cells, row, col } = cellOf(query, key), value = cells.values[row * cells.C + col], axes = axesNow();
-    explorer.announce(say(value === 0 ? "cell-masked" : "cell-said", {
+  /** The selected cell in a sentence, which is shown beside it and said to screen readers. */
+  const sentence = () => {
+    const { query, key } = state.get(), { cells, row, col } = cellOf(query ?? 0, key ?? 0), value = cells.values[row * cells.C + col], axes = axesNow();
+    return say(value === 0 ? "cell-masked" : "cell-said", {
       query: cellName(axes, cells, "query", row), key: cellName(axes, cells, "key", col), weight: weightText(value),
-    }));
+    });
   };
 
   listenToMap(explorer, frame, base, {
@@ -157,11 +163,11 @@ export function mapPanel(explorer, onDetail) {
         askForDetail();
       } else if (has("lang", "theme", "view", "depth", "size")) draw();
       else if (has("query", "key", "pins")) drawOver();
-      if (has("query", "key")) tell();
+      if (has("query", "key") && whole && base.matches(":focus")) explorer.announce(sentence());
     },
     figure(ruler) {
       if (!whole) return null;
-      const { pins, zoom } = state.get(), axes = axesNow(), width = figureWidth(axes, zoom), { scale } = detail ?? whole, { high, wide, texts } = meanings();
+      const { pins, zoom } = state.get(), axes = axesNow(), { scale } = detail ?? whole, { high, wide, texts } = meanings(), width = high * wide > 1 ? NARROW : figureWidth(axes, zoom);
       const map = mapFigure(explorer, ruler, axes, zoom, width, { pictures: pictures(), boxes: pins.map(([q, k]) => boxOf(q, k)) });
       return {
         width, height: map.height + 48, notes: [...texts.with(1, high * wide > 1 ? say("figure-cell", { high, wide }) : texts[1]), scaleNote(explorer, scale)],

@@ -67,7 +67,7 @@ async function view(element, root, source, options) {
   };
   /** A cell is always selected. */
   const selectFirst = () => {
-    const first = shown && store.get().query === null ? firstSelection(shown) : null;
+    const { query, key } = store.get(), first = shown && (query === null || key === null) ? firstSelection(explorer.record(), shown, query) : null;
     if (first) store.set({ query: first[0], key: first[1] });
   };
   const update = (/** @type {State} */ state, /** @type {Set<string>} */ changed) => {

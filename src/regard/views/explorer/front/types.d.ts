@@ -149,9 +149,9 @@ interface Axis {
   written: string[] | null;
   unitOf(position: number): number;
   positionOf(unit: number): number;
-  /** The label of a unit; its position where there are no tokens. */
-  label(unit: number): string;
-  /** The label of a unit with its position, or the range of positions from one unit up to another. */
+  /** The labels of the few units up to another; their positions where there are no tokens, or many units. */
+  label(unit: number, stop?: number): string;
+  /** The same with their positions. */
   name(unit: number, stop?: number): string;
 }
 

@@ -26,8 +26,9 @@ FONTS = (
 MOST_RECTANGLES = 48 * 48
 """Up to this number of cells, each is a rectangle with its weight as a tooltip."""
 MOST_CELLS = 256
-SIDE, SMALLEST_CELL, LARGEST_CELL = 336, 9, 36
-"""Pixels of the map's longer side, and of a cell with a label. A column of a paper is about 336 pixels wide."""
+SIDE, SMALLEST_CELL, LINED_CELL, LARGEST_CELL = 336, 9, 12, 36
+"""Pixels of the map's longer side, and of a cell with a label and with lines around it. A column of a paper has about
+336 pixels."""
 MASKED = "#e8e8e8"
 _LABEL, _LETTER, _LEGEND, _LEGEND_WIDE = 18, 6.2, 16, 200.0
 """Columns of the longest label, pixels of one column of text, and the height and width of the legend."""
@@ -93,14 +94,15 @@ def _cells(drawn: Picture, scale: Scale, left: float, top: float, size: float) -
             f'<image x="{left:.1f}" y="{top:.1f}" width="{C * size:.1f}" height="{R * size:.1f}" '
             f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
         ]
-    lines = []
+    lined = 'stroke="#ffffff" stroke-width="0.5"' if size >= LINED_CELL else 'shape-rendering="crispEdges"'
+    lines = [f"<g {lined}>"]  # lines between cells, as the explorer has them, or no seams
     for (row, column), weight in np.ndenumerate(drawn.cells):
         red, green, blue = pixels[row, column]
         lines.append(
             f'<rect x="{left + column * size:.2f}" y="{top + row * size:.2f}" width="{size:.2f}" height="{size:.2f}" '
             f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{weight:.4g}</title></rect>'
         )
-    return lines
+    return [*lines, "</g>"]
 
 
 def _pixels(cells: np.ndarray, scale: Scale) -> np.ndarray:

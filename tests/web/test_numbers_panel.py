@@ -193,7 +193,7 @@ def test_a_wide_head_shows_strips_and_the_numbers_of_one_dimension(chromium: Bro
         assert column(page, "weights") == [[spell(x)] for x in c.weights[query, kept]]
         assert total(page, "powers") == [spell(float(c.sums[query, 0]))]
         rest = page.inner_text(f"{PANEL} .rest-row")
-        assert "8 other keys" in rest
+        assert say("explorer-numbers-others", "en", count=8) in rest
         assert spell(1 - c.weights[query, kept].sum()) in rest
         assert spell(c.output[query, np.argmax(np.abs(c.output[query]))]) in shown(page.inner_text(".numbers-readout"))
 

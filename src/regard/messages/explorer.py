@@ -258,6 +258,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-save-print": Message(en="Print or PDF", zh="打印或 PDF"),
     "explorer-copy-link": Message(en="Copy a link to this view", zh="复制当前视图的链接"),
     "explorer-copied": Message(en="Link copied", zh="链接已复制"),
+    "explorer-figure-heads": Message(en="All heads: {show}", zh="所有的头：{show}"),
     "explorer-figure-weight": Message(en="attention weight", zh="注意力权重"),
     "explorer-figure-difference": Message(en="difference of the weights", zh="权重之差"),
     "explorer-figure-cell": Message(

@@ -197,7 +197,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-code": Message(en="NumPy code", zh="NumPy 代码"),
     "explorer-numbers-key": Message(en="key", zh="键"),
     "explorer-numbers-total": Message(en="all keys", zh="所有键"),
-    "explorer-numbers-others": Message(en="{count} other keys", zh="其余 {count} 个键"),
+    "explorer-numbers-others": Message(en="other keys: {count}", zh="其余 {count} 个键"),
     "explorer-numbers-sink": Message(en="no key (sink)", zh="不属于任何键（注意力汇）"),
     "explorer-numbers-not-kept": Message(
         en="The numbers need q and k, which this trace did not keep: record it with See(qk=True).",
@@ -340,7 +340,7 @@ MESSAGES: dict[str, Message] = {
         zh="{query} → {key}：{left} 为 {one}，{right} 为 {two}，相差 {by}",
     ),
     "explorer-compare-moved": Message(
-        en="On average, {share} % of a query's attention goes to other keys.",
+        en="On average, {share}\u00a0% of a query's attention goes to other keys.",
         zh="平均而言，每个查询有 {share}% 的注意力落在不同的键上。",
     ),
     "explorer-compare-largest": Message(en="Largest differences", zh="差别最大的地方"),

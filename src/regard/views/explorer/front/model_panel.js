@@ -246,7 +246,7 @@ function modelFigure(explorer, ruler, rows, families) {
   const placed = sorted ? rows[0].map((one, i) => ({ one, x: i % across, y: Math.floor(i / across) })) : rows.flatMap((all, y) => all.map((one) => ({ one, x: one.head, y })));
   const bottom = down(Math.max(0, ...placed.map(({ y }) => y))) + step + 8, samples = samplesOf(ruler, range ? [] : families, room);
   return {
-    width, height: bottom + (range ? 42 : samples.height), title: say(`show-${what}`), notes: [say(range ? `meaning-${what}` : `figure-${what}`), sorted && say("figure-sorted")],
+    width, height: bottom + (range ? 42 : samples.height), title: say("figure-heads", { show: say(`show-${what}`) }), notes: [say(range ? `meaning-${what}` : `figure-${what}`), sorted && say("figure-sorted")],
     draw(pen) {
       const quiet = colour("--quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
       if (!sorted) {

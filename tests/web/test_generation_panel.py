@@ -32,6 +32,7 @@ def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None
         settled(page)
         assert current(page) == TARGET[5]
         assert page.evaluate("view.state.get().query") == 4  # the row that wrote the last token
+        page.wait_for_function(f"view.state.get().key === {ALIGNED[4]}")  # and what it read most
 
 
 def test_prompt_and_answer_are_apart(chromium: Browser) -> None:

@@ -36,7 +36,7 @@ export function generationPanel(explorer) {
   /** @param {number} to */
   function go(to) {
     now = clamp(to, 0, count - 1);
-    state.set({ written: now, ...(fits() && { query: Math.max(0, prompt + now - 1) }) });
+    state.set({ written: now, ...(fits() && { query: Math.max(0, prompt + now - 1), key: null }) });
   }
 
   function toggle() {

@@ -61,7 +61,6 @@ function barStrip(values, largest) {
   return {
     element,
     mark(at, lit) {
-      element.classList.toggle("lit", lit && at === null);
       cursor.setAttribute("visibility", lit && at !== null ? "visible" : "hidden");
       cursor.setAttribute("x", String(at ?? 0));
     },

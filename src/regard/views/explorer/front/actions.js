@@ -10,11 +10,11 @@ export function openHead({ state, overview }, layer, head) {
   state.set({ layer, head: chosen, heads: [chosen], ...(same ? {} : { query: null, key: null, pins: [], zoom: null }) });
 }
 
-/** Pin the selected cell, or remove its pin. @param {Explorer} explorer */
-export function togglePin({ state }) {
+/** Pin the selected cell, or remove its pin: with a side, all pins of that word. @param {Explorer} explorer @param {Side} [side] */
+export function togglePin({ state }, side) {
   const { query, key, pins } = state.get();
   if (query === null || key === null) return;
-  const rest = pins.filter(([q, k]) => q !== query || k !== key);
+  const rest = pins.filter(([q, k]) => (side !== "key" && q !== query) || (side !== "query" && k !== key));
   state.set({ pins: rest.length < pins.length ? rest : [...pins, [query, key]] });
 }
 

@@ -37,7 +37,7 @@ export function effectPanel(explorer) {
 
   function edgeName() {
     const axes = explorer.axes(), { query, key } = state.get();
-    return `${axes.query.label(axes.query.unitOf(query ?? 0))} → ${axes.key.label(axes.key.unitOf(key ?? 0))}`;
+    return `${axes.query.at(query ?? 0)} → ${axes.key.at(key ?? 0)}`;
   }
 
   function drawResult() {
@@ -69,9 +69,9 @@ export function effectPanel(explorer) {
     const axes = explorer.axes(), line = cells.values.subarray(row * cells.C, (row + 1) * cells.C);
     const found = Array.from(line, (weight, col) => ({ col, weight, by: weight * sizes[col] })).sort((a, b) => b.by - a.by).slice(0, MOST_NORMS);
     const most = found[0]?.by || 1, heaviest = Math.max(...line) || 1;
-    drawn.read = found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.label(axes.key.unitOf(cells.colStarts[col])),
+    drawn.read = found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.at(cells.colStarts[col]),
       share: by / most, before: weight / heaviest, text: by >= 0.001 ? by.toPrecision(3) : weightText(by) }));
-    norms.replaceChildren(create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.label(axes.query.unitOf(row)) })),
+    norms.replaceChildren(create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.at(row) })),
       create("p.hint", say("effect-norms-hint")), barList(drawn.read));
   }
 

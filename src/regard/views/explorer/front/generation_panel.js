@@ -153,7 +153,7 @@ export function generationPanel(explorer) {
   function table() {
     if (count < 1) return null;
     const weight = rowOf(shown), { T, S, kind } = explorer.record(), read = weight ? times(kind === "cross" ? S : Math.min(T, prompt + now), weight) : [], { key } = explorer.axes();
-    const rows = [...read.map((value, i) => ["read", i, key.label(key.unitOf(i)), digits(value)]), ...candidates().map(({ label, share }, i) => ["likely", i, label, share])];
+    const rows = [...read.map((value, i) => ["read", i, key.at(i), digits(value)]), ...candidates().map(({ label, share }, i) => ["likely", i, label, share])];
     return rows.length ? tableOf(explorer, ["kind", "position", "token", "value"], rows, { written: tokens[prompt + now], at: now }) : null;
   }
 

@@ -84,7 +84,7 @@ export function imagePanel(explorer) {
       const cell = (/** @type {number} */ at, /** @type {number} */ col) =>
         arrays.cells[Math.floor((at - about.rows[0]) / high) * C + Math.floor((col - about.cols[0]) / wide)] / wide;
       const weight = (/** @type {number} */ at, /** @type {number} */ place) => place < 0 ? 0 : flip ? cell(place, at) : cell(at, place);
-      found = { weight, words: outside, names: outside.map((i) => both?.extra[i] ?? axis.label(axis.unitOf(i))), asks: !!both && outside.length <= MOST_EXTRA };
+      found = { weight, words: outside, names: outside.map((i) => both?.extra[i] ?? axis.at(i)), asks: !!both && outside.length <= MOST_EXTRA };
       problem.textContent = high * wide > 1 ? say("image-pooled", { high, wide }) : "";
       row.replaceChildren(...frames.map(({ figure }) => figure));
       row.classList.toggle("several", all.length > 1);

@@ -46,7 +46,7 @@ export function axisOf(side, length, start, labels, groups, written = null) {
   const words = (/** @type {number} */ unit, /** @type {number} */ stop) => (labels?.[unit] !== undefined && stop - unit <= FEW ? times(Math.min(count, stop) - unit, (i) => one(unit + i)).join(" ") : "");
   const name = (/** @type {number} */ unit, stop = unit + 1) => [words(unit, stop), place(unit, stop)].reduce((text, at) => (text ? `${text} (${at})` : at));
   const label = (/** @type {number} */ unit, stop = unit + 1) => words(unit, stop) || place(unit, stop);
-  return { side, count, labels, written, unitOf, positionOf, label, name };
+  return { side, count, labels, written, unitOf, positionOf, label, name, at: (position) => label(unitOf(position)) };
 }
 
 /**

@@ -1,5 +1,6 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
+import { togglePin } from "./actions.js";
 import { arrowsOf, button, clamp, create, labelled, segments } from "./dom.js";
 import { digits, drawSamples, NARROW, samplesOf, tableOf, WIDE } from "./figures.js";
 import { cellLabel, downwards, partText, startsOn } from "./labels.js";
@@ -128,10 +129,8 @@ export function linesPanel(explorer) {
   };
   canvas.addEventListener("pointermove", (event) => { const found = under(event); if (found) select(found); });
   canvas.addEventListener("click", (event) => {
-    const found = under(event), { query, key, pins } = state.get();
-    if (!found || query === null || key === null) return;
-    const rest = pins.filter(([q, k]) => (found.side === "query" ? q !== query : k !== key));
-    state.set({ pins: rest.length < pins.length ? rest : [...pins, [query, key]] });
+    const found = under(event);
+    if (found) togglePin(explorer, found.side);
   });
   /** @param {KeyboardEvent} event */
   function move(event) {

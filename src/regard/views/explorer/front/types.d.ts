@@ -151,7 +151,9 @@ interface Axis {
   positionOf(unit: number): number;
   /** The labels of the few units up to another; their positions where there are no tokens, or many units. */
   label(unit: number, stop?: number): string;
-  /** The same with their positions. */
+  /** The label of the unit that holds a position. */
+  at(position: number): string;
+  /** The labels of the few units up to another, with their positions. */
   name(unit: number, stop?: number): string;
 }
 

@@ -11,7 +11,7 @@ K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
 V = np.array([[10.0, 0.0], [0.0, 20.0], [30.0, 0.0]])
 KEYS = ("k₁", "k₂", "k₃")
 WORDS = ("cat", "sat", "mat")
-FEATURES = (Message("noun", "名词"), Message("verb", "动词"), Message("alive", "活物"))
+FEATURES = (Message("noun", "名词"), Message("verb", "动词"), Message("alive", "有生命"))
 X = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 W_Q = np.array([[0.0, 2.0], [2.0, 0.0], [0.0, 1.0]])
 W_K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
@@ -178,7 +178,7 @@ def three_words() -> Drawing:
         caption=Message(
             "Rows are queries, columns are keys; every row of the weights sums to 1. The nouns attend to the verb, the "
             "verb attends to the living noun. The scores are not symmetric.",
-            "行是查询，列是键；权重的每一行加起来等于 1。名词注意动词，动词更注意活的名词。得分矩阵不对称。",
+            "行是查询，列是键；权重的每一行加起来等于 1。名词关注动词，动词更关注有生命的名词。得分矩阵不对称。",
         ),
     )
 

@@ -32,7 +32,7 @@ MESSAGES: dict[str, Message] = {
     "heads-not-grouped": Message(
         en="{H} query heads cannot be shared among {G} key/value heads: {H} must be a multiple of {G}; "
         "found q {q} and k {k}; axes are (samples, heads, positions, width): was transpose(1, 2) forgotten?",
-        zh="{H} 个查询头无法由 {G} 个键值头分担：{H} 必须是 {G} 的倍数；实际为 q {q}，k {k}；"
+        zh="{H} 个查询头无法平均分给 {G} 个键值头：{H} 必须是 {G} 的倍数；实际为 q {q}，k {k}；"
         "各轴依次是（样本，头，位置，宽度）：是不是忘了 transpose(1, 2)？",
     ),
     "heads-do-not-divide": Message(

@@ -113,7 +113,7 @@ MESSAGES: dict[str, Message] = {
     "monitor-entropy": Message(
         en="the attention entropy of {name} has collapsed: {entropy:.3g} nats on average, below {floor:g}, so that "
         "nearly every query attends to a single key; a lower learning rate or QK normalisation may help",
-        zh="{name} 的注意力熵已塌缩：平均 {entropy:.3g} nat，低于 {floor:g}，几乎每个查询都只关注一个键；"
+        zh="{name} 的注意力熵已塌缩：平均 {entropy:.3g} 奈特，低于 {floor:g}，几乎每个查询都只关注一个键；"
         "可以尝试降低学习率或使用 QK 归一化",
     ),
     "monitor-nan": Message(

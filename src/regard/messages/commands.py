@@ -316,7 +316,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "survey-intervals": Message(
         en="±: 95 % confidence interval over texts.",
-        zh="±：以文本为单位的 95 % 置信区间。",
+        zh="±：以文本为单位的 95% 置信区间。",
     ),
     "survey-model": Message(
         en="survey needs a model that regard.load returns, its name or folder, or a torch.nn.Module with a tokenizer; "
@@ -354,12 +354,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "survey-target": Message(
         en="{name} is an encoder-decoder: write each text as source, tab, target",
-        zh="{name} 是编码器-解码器：每段文本请写成“源文、制表符、译文”",
+        zh="{name} 是编码器–解码器：每段文本请写成“原文、制表符、译文”",
     ),
-    "survey-no-ids": Message(en="the tokenizer gives no ids for it", zh="分词器没有给出任何编号"),
+    "survey-no-ids": Message(en="the tokenizer gives no ids for it", zh="分词器没有给出任何 id"),
     "survey-id": Message(
         en="the tokenizer gives the id {id}, but the model knows {count} ids: it belongs to another model",
-        zh="分词器给出的编号是 {id}，而模型只有 {count} 个编号：它属于另一个模型",
+        zh="分词器给出的 id 是 {id}，而模型只有 {count} 个 id：它属于另一个模型",
     ),
     "survey-nothing": Message(
         en="no attention of {name} was recorded, so there are no heads to measure",

@@ -186,7 +186,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "effect-unmasked": Message(
         en="sample {sample} has no masked token (id {mask}), and others have; mask one, or give position=",
-        zh="样本 {sample} 没有被掩码的词元（id 为 {mask}），而其他样本有；请用它替换一个词元，或给出 position=",
+        zh="样本 {sample} 里没有掩码词元（id 为 {mask}），而其他样本有；请用它替换一个词元，或给出 position=",
     ),
     "effect-cache": Message(
         en="inputs contains past_key_values, which the first of the two runs would change; give the whole text instead",
@@ -267,7 +267,7 @@ MESSAGES: dict[str, Message] = {
     "attribution-layers": Message(
         en="the layer of {name} does not simply add its output to the residual stream (as post-norm layers do not), so "
         "what its heads add to a logit is unknown; use regard.effect",
-        zh="{name} 所在的层不是把输出直接加到残差流上（例如后归一化的层），因此无法得知各头对 logit 的贡献；"
+        zh="{name} 所在的层不是把输出直接加到残差流上（例如后置归一化的层），因此无法得知各头对 logit 的贡献；"
         "请使用 regard.effect",
     ),
     "attribution-projection": Message(

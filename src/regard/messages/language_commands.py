@@ -417,7 +417,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-prompt-lookup": Message(
         en="with temperature 0: the most tokens read at once where the text repeats itself; the same text, sooner",
-        zh="温度为 0 时：文本重复时一次最多读取的 token 数；结果相同，更快",
+        zh="温度为 0 时：文本重复时一次最多读入的词元数；结果相同，更快",
     ),
     "metavar-revision": Message(en="REVISION", zh="版本"),
     "help-pull-id": Message(en="organisation/name", zh="组织/名称"),

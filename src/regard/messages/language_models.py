@@ -313,7 +313,7 @@ MESSAGES: dict[str, Message] = {
     "sources-count": Message(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
         "give as many sources as prompts",
-        zh="每个提示词要对应一个源文本：实际有 {found} 个源文本、{wanted} 个提示词；两者数量应相同",
+        zh="每个提示词要对应一段原文：实际有 {found} 段原文、{wanted} 个提示词；两者数量应相同",
     ),
     "sources-missing": Message(
         en="this model has an encoder and a decoder: give sources, the ids that the encoder reads, one text for each "

@@ -25,11 +25,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "lookup-model": Message(
         en="prompt lookup needs the logits after every token of a step, and {found} returns only the last ones",
-        zh="prompt lookup 需要一步中每个 token 之后的 logits，而 {found} 只返回最后一个",
+        zh="prompt lookup 需要一步中每个词元之后的 logits，而 {found} 只返回最后一个",
     ),
     "lookup-one": Message(
         en="prompt lookup generates for one prompt at a time, and there are {found}",
-        zh="prompt lookup 一次只能用于一个提示，而这里有 {found} 个",
+        zh="prompt lookup 一次只能用于一个提示词，而这里有 {found} 个",
     ),
     "backend-other-family": Message(
         en="models of type {found} are computed by the transformers package",
@@ -112,6 +112,6 @@ MESSAGES: dict[str, Message] = {
     "tokenizer-absent": Message(
         en="this model's folder has no tokenizer, so a text is a list of ids from 0 to {last}, such as 15 3 27; "
         "found {found!r}",
-        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的编号，例如 15 3 27；实际为 {found!r}",
+        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的 id，例如 15 3 27；实际为 {found!r}",
     ),
 }

@@ -277,7 +277,7 @@ MESSAGES: dict[str, Message] = {
     # --- building ---
     "help-learn-build": Message(
         en="Run the bundled translator with your own passed functions. Exit code: 0 if the result is right, else 1.",
-        zh="用你自己通过的函数运行自带的翻译模型。结果正确时退出码为 0，否则为 1。",
+        zh="用你已通过批改的函数运行自带的翻译模型。结果正确时退出码为 0，否则为 1。",
     ),
     "help-learn-build-examples": Message(
         en="Examples:\n"

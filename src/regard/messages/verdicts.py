@@ -135,6 +135,7 @@ MESSAGES: dict[str, Message] = {
     "case-ties": Message(en="two keys with the same largest score", zh="两个键的得分同为最大"),
     "case-negative": Message(en="only negative scores", zh="得分全是负数"),
     "case-extreme": Message(en="scores of 1000 and -1000", zh="得分为 1000 和 -1000"),
+    "case-small-weights": Message(en="weights below 0.01", zh="小于 0.01 的权重"),
     "case-equal-keys": Message(en="all keys are equal", zh="所有的键都相同"),
     "case-hidden-above": Message(
         en="hidden keys score 1000, visible ones about 0", zh="被屏蔽的键得分为 1000，可见的键得分约为 0"
@@ -410,7 +411,9 @@ MESSAGES: dict[str, Message] = {
     "build-diagnosis": Message(
         en="{exercise} does not pass its check: {diagnosis}", zh="{exercise} 没有通过批改：{diagnosis}"
     ),
-    "build-diagnosis-none": Message(en="its results are wrong", zh="结果不对"),
+    "build-diagnosis-none": Message(
+        en="its results are wrong, and no known mistake gives them", zh="结果不对，也不符合任何已知的错误"
+    ),
     "build-complete": Message(
         en="Every part is yours: only the weights are ours now.",
         zh="所有部件都是你写的，现在只有权重还是我们的。",

@@ -1,9 +1,9 @@
 """Edge cases of attention that random inputs never hit; each grader uses those that fit its function.
 
 Each edge case is a matrix of scaled scores (T, S) with queries and keys that give exactly these scores: scores of
-exactly 0, ties, only negative scores, equal keys, scores of ±1000; under a mask, hidden keys that score far above the
-visible ones, and visible keys that score far below every common substitute for -inf. Large scores differ by 50 or more:
-the softmax then gives 1 and 0, however float32 rounds the scores.
+exactly 0, ties, only negative scores, equal keys, scores of ±1000, weights below 0.01; under a mask, hidden keys that
+score far above the visible ones, and visible keys that score far below every common substitute for -inf. Large scores
+differ by 50 or more: the softmax then gives 1 and 0, however float32 rounds the scores.
 
 The names of the edge cases are message keys, "case-…".
 """
@@ -80,11 +80,17 @@ def extreme(_: Rng, T: int, S: int) -> np.ndarray:
     return np.array([np.roll(rows[t % 2], t) for t in range(T)])
 
 
+def far_apart(rng: Rng, T: int, S: int) -> np.ndarray:
+    """Most weights are between 0.01 and 0.000001: small, but not 0."""
+    return _rows(rng, T, S, (0.0, -5.0, -7.0, -9.0), (4.0, -3.0, -6.0, -10.0))
+
+
 SCORES: dict[str, Callable[[Rng, int, int], np.ndarray]] = {
     "zero-scores": zero_scores,
     "ties": ties,
     "negative": negative,
     "extreme": extreme,
+    "small-weights": far_apart,
 }
 
 

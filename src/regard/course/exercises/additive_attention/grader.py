@@ -113,6 +113,10 @@ MISTAKES = (
     Mistake("returns-scores", ((RETURN, "return weights @ V, scores"),)),
     Mistake("returns-swapped", ((RETURN, "return weights, weights @ V"),)),
     Mistake("returns-context-only", ((RETURN, "return weights @ V"),)),
+    Mistake(
+        "pairs-in-other-order",
+        (("scores = np.tanh(pairs) @ v", "scores = (np.tanh(pairs) @ v).T.reshape(len(Q), len(K))"),),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

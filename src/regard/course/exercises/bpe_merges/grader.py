@@ -125,6 +125,10 @@ MISTAKES = (
     Mistake("sorted-at-the-end", ((RETURN, "return sorted(merges)"),)),
     Mistake("pair-reversed", ((RETURN, "return [(right, left) for left, right in merges]"),)),
     Mistake("vocabulary", ((RETURN, "return sorted({*''.join(words), *(left + right for left, right in merges)})"),)),
+    Mistake("tie-by-length", ((BEST, 'min(counts, key=lambda pair: (-counts[pair], len("".join(pair)), pair))'),)),
+    Mistake(
+        "tie-first-seen", ((BEST, "max(counts, key=counts.get)"), ("in words.items()", "in sorted(words.items())"))
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

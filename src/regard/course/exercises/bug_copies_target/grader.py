@@ -87,6 +87,17 @@ MISTAKES = (
     Mistake("eos-not-learned", ((REAL, "targets > EOS"),)),
     Mistake("source-padding-visible", (("(source != PAD)[:, None, :]", "(source >= PAD)[:, None, :]"),)),
     Mistake("summed", (("losses[targets != PAD].mean()", "losses[targets != PAD].sum()"),)),
+    Mistake(
+        "mean-of-means",
+        (
+            (
+                "return cross_entropy(logits_of(source, decoder_input, p), target)",
+                "logits = logits_of(source, decoder_input, p)\n"
+                "    each = [cross_entropy(logits[i : i + 1], target[i : i + 1]) for i in range(len(target))]\n"
+                "    return float(np.mean(each))",
+            ),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -77,6 +77,9 @@ MISTAKES = (
     Mistake("eps-added", ((WEIGHTS, "weights = weights / (weights.sum(axis=-1, keepdims=True) + 1e-3)"),)),
     Mistake("unstable-softmax", (("np.exp(scores - scores.max(axis=-1, keepdims=True))", "np.exp(scores)"),)),
     Mistake("summed", ((f" / {COUNT}", ""),)),
+    Mistake("fully-visible-only", (("real = mask.any(axis=-1)", "real = mask.all(axis=-1)"),)),
+    Mistake("summed-over-columns", (("** 2).mean(axis=-1)", "** 2).sum(axis=-1)"),)),
+    Mistake("one-too-many", (("max(real.sum(), 1)", "(real.sum() + 1)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

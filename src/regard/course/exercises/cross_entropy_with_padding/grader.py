@@ -87,6 +87,12 @@ MISTAKES = (
     Mistake("unstable", ((SHIFT, "shifted = logits"),)),
     Mistake("one-maximum", ((SHIFT, "shifted = logits - logits.max()"),)),
     Mistake("perplexity", ((MEAN, "return float(np.exp(losses.mean()))"),)),
+    Mistake("stops-at-padding", ((COUNTS, "counted = np.cumprod(targets != pad, axis=1).astype(bool)"),)),
+    Mistake(
+        "padding-at-the-end-only",
+        ((COUNTS, "counted = np.cumsum((targets != pad)[:, ::-1], axis=1)[:, ::-1] > 0"),),
+    ),
+    Mistake("one-too-many", ((MEAN, "return float(losses.sum() / (len(losses) + 1))"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -183,6 +183,16 @@ MISTAKES = (
             ),
         ),
     ),
+    Mistake(
+        "leaky-relu",
+        (
+            (
+                'hidden = np.maximum(linear(x, weights, "feed_forward.up"), 0)',
+                'hidden = linear(x, weights, "feed_forward.up")\n'
+                "    hidden = np.where(hidden > 0, hidden, 0.01 * hidden)",
+            ),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

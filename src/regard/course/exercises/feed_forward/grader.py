@@ -24,6 +24,9 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn((1,), 4, 6, about="one-position"),
         drawn((5,), 4, 2, about="narrow"),
         call("feed_forward", 10 * whole((3, 2)), whole((2, 4)), whole((4,)), whole((4, 2)), whole((2,)), about="large"),
+        call(
+            "feed_forward", whole((3, 2)) / 1000, whole((2, 4)), np.zeros(4), whole((4, 2)), np.zeros(2), about="faint"
+        ),
         drawn((3, 3), 3, 3, about="all-the-same"),
         drawn((5, 4), 3, 7, about="all-different"),
         call("feed_forward", np.eye(3), -np.eye(3), np.ones(3), whole((3, 3)), whole((3,)), about="zeros"),

@@ -135,6 +135,38 @@ MISTAKES = (
     Mistake("k-start-unused", ((HIDDEN, HIDDEN.replace("k_start + ", "")),)),
     Mistake("q-start-unused", ((HIDDEN, HIDDEN.replace("q_start + ", "")),)),
     Mistake("tile-divided", (("e @ v", "e @ v / np.maximum(e.sum(axis=-1, keepdims=True), 1e-300)"),)),
+    Mistake(
+        "skipped-too-early",
+        (
+            (
+                "top, total, output = state\n    scores",
+                "top, total, output = state\n    if k_start > q_start:\n        return state\n    scores",
+            ),
+        ),
+    ),
+    Mistake(
+        "output-kept-divided",
+        (
+            (
+                RETURN,
+                "new = total * rescale + e.sum(axis=-1)\n"
+                "    mixed = output * (total * rescale)[:, None] + e @ v\n"
+                "    return new_top, new, mixed / np.where(new == 0, 1, new)[:, None]",
+            ),
+            ("output / total[:, None]", "output"),
+        ),
+    ),
+    Mistake(
+        "fill-too-high",
+        (
+            (HIDE, HIDE.replace("-np.inf", "-1e9")),
+            (SAFE, "safe = new_top"),
+            (
+                "top, total, output = state\n    scores",
+                "top, total, output = state\n    if k_start >= q_start + len(q):\n        return state\n    scores",
+            ),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -82,6 +82,14 @@ MISTAKES = (
     *(Mistake("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
     Mistake("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
     Mistake("over-heads", (("axis=-1", "axis=0"),)),
+    Mistake("first-group-values", ((V_SHARED, "V[:1]"),)),
+    Mistake(
+        "groups-of-wrong-size",
+        (
+            (K_SHARED, "K[np.minimum(np.arange(len(Q)) // len(K), len(K) - 1)]"),
+            (V_SHARED, "V[np.minimum(np.arange(len(Q)) // len(K), len(K) - 1)]"),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

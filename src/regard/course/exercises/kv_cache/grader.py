@@ -32,6 +32,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("attend_with_cache", *new(1), earlier(2), about="step"),
         call("attend_with_cache", *new(2), cache=earlier(3), about="chunk"),
         call("attend_with_cache", *new(3), cache=earlier(2), about="chunk"),
+        call("attend_with_cache", *new(2), earlier(40), about="long"),
         call("attend_with_cache", q, k[3:], numbers(rng, 2, D_V), (k[:3], numbers(rng, 3, D_V)), about="large"),
         *(after_one(about, q, k) for about, q, k, _ in edges(rng, 3, 4)),
         *(after_one(about, *with_scores(rng, scores(rng, visible))) for about, scores in MASKED.items()),
@@ -105,6 +106,10 @@ MISTAKES = (
     *(Mistake("fill-too-high", (("-np.inf", fill),)) for fill in FILLS),
     Mistake("masked-too-late", ((HIDE, ""), (EXP, f"{EXP} * ~hidden"))),
     Mistake("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+    *(
+        Mistake("old-keys-lost", ((HIDDEN, f"({HIDDEN}) | (np.arange(S) <= query_at - {window})"),))
+        for window in (4, 5, 8, 16, 32)
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

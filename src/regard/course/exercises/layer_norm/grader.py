@@ -65,6 +65,7 @@ MISTAKES = (
     Mistake("rounded", ((RETURN, "return np.round(gamma * normal + beta, 3)"),)),
     Mistake("mutates-input", ((f"normal = {CENTRED}", "x -= mean\n    normal = x / np.sqrt(variance + eps)"),)),
     Mistake("hard-coded", ((RETURN, "return np.array([[-1.2247, 0.0, 1.2247]])"),)),
+    Mistake("each-sample", (("axis=-1", "axis=tuple(range(1, x.ndim))"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

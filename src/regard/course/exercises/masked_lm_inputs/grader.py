@@ -124,6 +124,13 @@ MISTAKES = (
     Mistake(
         "not-chosen-changed", ((MASKED, "masked = kind < 0.8"), (REPLACED, "replaced = (kind >= 0.8) & (kind < 0.9)"))
     ),
+    Mistake(
+        "special-only-restored",
+        (
+            ("(choose < 0.15) & ~special", "choose < 0.15"),
+            ("return inputs", "inputs = np.where(special, ids, inputs)\n    return inputs"),
+        ),
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -30,6 +30,7 @@ MISTAKES = (
     Mistake("halves", ((COLUMNS, "table[:] = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)"),)),
     Mistake("cosine-first", (("np.sin", "np.tan"), ("np.cos", "np.sin"), ("np.tan", "np.cos"))),
     Mistake("sine-only", (("np.cos", "np.sin"),)),
+    Mistake("cosine-only", (("np.sin", "np.cos"),)),
     Mistake("no-two", ((EXPONENT, "(i / d_model)"),)),
     Mistake("column-for-pair", ((EXPONENT, "(4 * i / d_model)"),)),
     Mistake(

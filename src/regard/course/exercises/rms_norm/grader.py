@@ -22,6 +22,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("rms_norm", *drawn(2, 3, 4), about="batch"),
         call("rms_norm", *drawn(2, 4), 0.5, about="large-eps"),
         call("rms_norm", faint, gamma, about="faint"),
+        call("rms_norm", faint / 4, gamma, about="faint"),  # a mean square below eps
         call("rms_norm", *drawn(2, 3), eps=1e-3, about="given-eps"),
         call("rms_norm", *drawn(1, 6), about="one-row"),
         call("rms_norm", *drawn(3, 1), about="one-column"),
@@ -67,6 +68,13 @@ MISTAKES = (
     Mistake("rounded", ((RETURN, "return np.round(gamma * x / np.sqrt(mean_square + eps), 3)"),)),
     Mistake("mutates-input", ((RETURN, "x /= np.sqrt(mean_square + eps)\n    return gamma * x"),)),
     Mistake("hard-coded", ((RETURN, "return np.array([[0.8485, 1.1314]])"),)),
+    Mistake("eps-for-zeros", (("mean_square + eps", "np.where(mean_square == 0, eps, mean_square)"),)),
+    Mistake("eps-outside", (("np.sqrt(mean_square + eps)", "(np.sqrt(mean_square) + np.sqrt(eps))"),)),
+    Mistake(
+        "eps-in-the-sum",
+        ((SQUARE, "(x**2).sum(axis=-1, keepdims=True)"), ("mean_square + eps", "(mean_square + eps) / x.shape[-1]")),
+    ),
+    Mistake("each-sample", (("axis=-1", "axis=tuple(range(1, x.ndim))"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

@@ -63,6 +63,8 @@ MISTAKES = (
     Mistake("base-fixed", (("base **", "10000.0 **"),)),
     Mistake("added", ((TURNED, SINUSOIDAL),)),
     Mistake("not-turned", ((TURNED, "x.copy()"),)),
+    Mistake("from-the-first", ((ANGLES, "(positions - positions[0])[:, None] * frequencies"),)),
+    Mistake("last-is-full", ((FREQUENCIES, "base ** (-np.arange(d // 2) / max(d // 2 - 1, 1))"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -149,6 +149,11 @@ MISTAKES = (
     Mistake("probability-returned", ((DRAWN, f"float(probabilities[{DRAWN}])"),)),
     Mistake("top-p-one-less", ((BEFORE, "before = np.cumsum(descending)"),)),
     Mistake("top-p-one-less", ((BEFORE, "before = np.cumsum(descending)"), ("before >= top_p", "before > top_p"))),
+    Mistake(
+        "top-p-one-less",
+        ((BEFORE, "before = np.cumsum(descending)\n        before[0] = 0"), ("before >= top_p", "before > top_p")),
+    ),
+    Mistake("min-p", (("before >= top_p", "descending < (1 - top_p) * descending.max()"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -63,6 +63,7 @@ MISTAKES = (
     Mistake("all-queries", ((QUERY, "np.arange(S)[:, None]"),)),
     Mistake("fixed-window", (("query - window", "query - 3"),)),
     Mistake("start-below-zero", ((RETURN, NEGATIVE_START),)),
+    Mistake("first-key-kept", ((RETURN, f"return {CAUSAL} & ({RECENT} | (key == 0))"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

@@ -73,6 +73,10 @@ MISTAKES = (
         "hard-coded",
         source="import numpy as np\n\n\ndef softmax(x, axis):\n    return np.array([0.40111, 0.19778, 0.40111])\n",
     ),
+    *(
+        Mistake("small-shares-lost", ((DIVIDE, f"np.where({DIVIDE} < {least}, 0.0, {DIVIDE})"),))
+        for least in ("1e-2", "1e-3", "1e-4")
+    ),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

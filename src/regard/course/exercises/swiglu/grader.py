@@ -88,6 +88,15 @@ MISTAKES = (
     Mistake("rounded", ((RETURN, "return np.round(hidden @ W_down, 2)"),)),
     Mistake("mutates-input", ((RETURN, "out = hidden @ W_down\n    x[:] = 0\n    return out"),)),
     Mistake("hard-coded", ((RETURN, "return np.array([[4.3864, -0.2384]])"),)),
+    Mistake("hard-swish", ((HIDDEN, "hidden = gate * np.clip(gate + 3, 0, 6) / 6 * up"),)),
+    Mistake(
+        "silu-of-input",
+        (
+            (SPLIT, "s = x * (1 + np.tanh(x / 2)) / 2\n    gate, up = s @ W_gate, x @ W_up"),
+            (HIDDEN, "hidden = gate * up"),
+        ),
+    ),
+    Mistake("down-twice", ((RETURN, "return ((gate * sigmoid) @ W_down) * (up @ W_down)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

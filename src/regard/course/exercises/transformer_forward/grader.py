@@ -155,6 +155,16 @@ MISTAKES = (
             (DECODER, f"memory, states = states[0], states[1:] or states\n        {DECODER}"),
         ),
     ),
+    Mistake(
+        "positions-continue",
+        (
+            (
+                TARGET_POSITIONS,
+                "    S = source.shape[1]\n    y = y + positional_encoding(S + y.shape[1], y.shape[2])[S:]\n",
+            ),
+        ),
+    ),
+    Mistake("root-of-vocabulary", ((SCALE, 'np.sqrt(weights["embedding"].shape[0])'),)),
 )
 
 GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -221,7 +221,9 @@ def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdic
     for id, verdict in verdicts.items():
         if not verdict.passed:
             wrong[id] = None
-            diagnosis = verdict.diagnosis or say("build-diagnosis-none")
+            # That of an unknown mistake refers to a call, which only the check shows.
+            unknown = verdict.slip == "unknown" or not verdict.diagnosis
+            diagnosis = say("build-diagnosis-none") if unknown else verdict.diagnosis
             print_message(say("build-diagnosis", exercise=id, diagnosis=diagnosis))
     for id in wrong:
         print_message(say("build-check", exercise=id, file=shlex.quote(files[id]) if files.get(id) else "").rstrip())

@@ -84,8 +84,8 @@ MESSAGES: dict[str, Message] = {
         zh="保存的答案 {name} 不是 UTF-8 文本，没有导出",
     ),
     "export-done": Message(
-        en="Wrote {file}: progress on {exercises} exercises, {questions} questions and {lessons} lessons, and "
-        "{answers} answers. On another computer: regard learn import {quoted}",
+        en="Wrote {file}. With progress: exercises {exercises}, questions {questions}, lessons {lessons}; answers: "
+        "{answers}. On another computer: regard learn import {quoted}",
         zh="已写入 {file}：{exercises} 道练习、{questions} 个问题、{lessons} 篇课文的进度，以及 {answers} 份答案。"
         "换一台电脑后运行：regard learn import {quoted}",
     ),
@@ -101,7 +101,7 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 已损坏（{where}），没有导入；请在原来的电脑上重新导出",
     ),
     "import-done": Message(
-        en="Merged {file}: {exercises} exercises, {questions} questions, {lessons} lessons, {answers} answers.",
+        en="Merged {file}. Exercises: {exercises}, questions: {questions}, lessons: {lessons}, answers: {answers}.",
         zh="已合并 {file}：{exercises} 道练习、{questions} 个问题、{lessons} 篇课文、{answers} 份答案。",
     ),
     "import-nothing-new": Message(
@@ -221,8 +221,8 @@ MESSAGES: dict[str, Message] = {
         zh="还没有通过任何练习，没有可以写进证书的内容；可以从 regard learn start softmax 开始",
     ),
     "certificate-written": Message(
-        en="Wrote {path}: {passed} exercises. Open it in a browser; print it from there. To run every answer again: "
-        "regard learn certificate --verify {quoted}",
+        en="Wrote {path}. Exercises passed: {passed}. Open it in a browser; print it from there. "
+        "To run every answer again: regard learn certificate --verify {quoted}",
         zh="已写入 {path}：{passed} 道练习。用浏览器打开，也可以在浏览器中打印。重新运行每份答案："
         "regard learn certificate --verify {quoted}",
     ),
@@ -256,7 +256,7 @@ MESSAGES: dict[str, Message] = {
         zh="没有运行：需要 PyTorch（pip install 'regard[torch]'）",
     ),
     "certificate-result": Message(
-        en="{passes} of {count} answers pass again.", zh="{count} 份答案中有 {passes} 份再次通过。"
+        en="Answers that pass again: {passes} of {count}.", zh="{count} 份答案中有 {passes} 份再次通过。"
     ),
     "certificate-edited": Message(
         en="The page differs from what this regard writes for its data: it was edited, or written by another build of "

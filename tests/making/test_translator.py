@@ -397,3 +397,12 @@ def test_stored_judgements_are_of_the_hundred() -> None:
     sentences = read_sentences(HUNDRED)
     assert len(sentences) == len(set(sentences)) == 100
     assert {sentence for sentence, _ in read_judged(JUDGED)} <= set(sentences)
+
+
+def test_sixty_new_sentences_are_judged() -> None:
+    judged = read_judged(JUDGED.with_name("fresh_third_sixty_2026-11-19.tsv"))
+    sentences = {sentence for sentence, _ in judged}
+    assert len(judged) == len(sentences) == 60
+    assert all(judgement.acceptable or judgement.why for judgement in judged.values())
+    for other in ("first_hundred.txt", "fresh_sixty.txt", "fresh_second_sixty.txt"):
+        assert sentences.isdisjoint(read_sentences(JUDGED.with_name(other)))

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Markdown, MarkdownElement, Paragraph
+from rich.markdown import CodeBlock, Markdown, MarkdownElement, Paragraph
+from rich.syntax import Syntax
+from rich.text import Text
 
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Entry, Exercise
@@ -227,15 +229,32 @@ class _Paragraph(Paragraph):
             yield line
 
 
+class _CodeBlock(CodeBlock):
+    """Code whose long lines stay whole, so that a copy of them runs; rich breaks them, also inside strings."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = Syntax("", self.lexer_name, theme=self.theme).highlight(str(self.text).rstrip())
+        code.rstrip()
+        for line in ("", *code.split("\n"), ""):
+            row = Text(" ", code.style, no_wrap=True, overflow="ignore") + line
+            row.pad_right(max(0, options.max_width - row.cell_len))
+            yield row
+
+
 class _Lesson(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "paragraph_open": _Paragraph}
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "paragraph_open": _Paragraph,
+        "fence": _CodeBlock,
+        "code_block": _CodeBlock,
+    }
 
 
 def draw(text: str, console: Console, width: int) -> None:
     """Print Markdown `width` columns wide, its pictures drawn as text."""
     parts = _PICTURE.split(text)  # text, name of a picture, text, …
     for prose, name in zip(parts[::2], [*parts[1::2], None], strict=True):
-        console.print(_Lesson(join_chinese_lines(prose), hyperlinks=False), width=width)
+        console.print(_Lesson(join_chinese_lines(prose), hyperlinks=False), width=width, crop=False)
         if name is not None:
             _draw_picture(name, console, width)
 

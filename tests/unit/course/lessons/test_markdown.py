@@ -9,6 +9,8 @@ import re
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from regard.course.catalogue import entries, exercise
 from regard.course.lessons import FOLDER, Lesson, lesson, lessons
@@ -16,6 +18,7 @@ from regard.course.lessons.markdown import (
     SHEET_SEED,
     LessonPart,
     code_and_output,
+    draw,
     fence_indented_blocks,
     notebook_name,
     notebook_text,
@@ -74,6 +77,17 @@ def test_no_line_of_a_lesson_is_lost(lesson: Lesson, lang: Language) -> None:
 
     joined = "\n".join(map(source, pieces(lesson.text(lang))))
     assert [line for line in joined.splitlines() if line] == [line for line in lesson.text(lang).splitlines() if line]
+
+
+def test_lines_of_code_stay_whole_in_the_terminal() -> None:
+    """A line that is wider than the terminal was broken inside strings and comments, so that a copy did not run."""
+    code = 'print("a long string of words", [1, 2, 3])  # 注释，比终端更宽\nprint(2)\n\n    indented'
+    console = Console(width=30, force_terminal=True, color_system="truecolor")
+    with console.capture() as captured:
+        draw(f"Some words before the code, wrapped.\n\n```python\n{code}\n```\n", console, 30)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", captured.get()).splitlines()
+    assert [line.removeprefix(" ").rstrip() for line in lines[4:-1]] == code.splitlines()
+    assert {cell_len(line) for line in lines if cell_len(line) <= 30} <= {0, 30}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ MISTAKES = (
     Mistake("rounded", ((RETURN, f"np.round({RETURN}, 1)"),)),
     Mistake("mutates-input", ((TURNED, f"{TURNED}.copy()\n    x[:] = 0"),)),
     Mistake("hard-coded", ((RETURN, "np.array([[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]])"),)),
+    Mistake("positions-into-batch", ((RETURN, "x.transpose(2, 0, 1, 3).reshape(B, T, H * E)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

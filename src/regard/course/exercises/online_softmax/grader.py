@@ -97,6 +97,18 @@ MISTAKES = (
     Mistake("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
     Mistake("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(K))"),)),
     Mistake("sqrt-block", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(keys))"),)),
+    Mistake("rest-dropped", ((KEYS, "range(0, len(K) // block * block or len(K), block)"),)),
+    Mistake(
+        "blocks-overlap",
+        (
+            (
+                "keys, values = K[start : start + block], V[start : start + block]",
+                "start = max(0, min(start, len(K) - block))\n"
+                "        keys, values = K[start : start + block], V[start : start + block]",
+            ),
+        ),
+    ),
+    Mistake("base-two", ((RETURN, "return output / total[:, None], (top + np.log(total)) / np.log(2)"),)),
 )
 
 GRADER = Grader(cases, MISTAKES)

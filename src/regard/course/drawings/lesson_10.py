@@ -86,9 +86,9 @@ def three_masks() -> Drawing:
             ),
         ),
         caption=Message(
-            "Rows are queries, columns are keys; coloured is visible. An encoder–decoder uses the first, third and "
+            "Rows are queries, columns are keys; filled is visible. An encoder–decoder uses the first, third and "
             "fourth.",
-            "行是查询，列是键，有颜色表示可见。编码器–解码器用到第一、第三和第四种。",
+            "行是查询，列是键，填上的格子表示可见。编码器–解码器用到第一、第三和第四种。",
         ),
     )
 

@@ -94,8 +94,9 @@ def two_heads() -> Drawing:
             ),
         ),
         caption=Message(
-            "Rows look at columns, brighter is more; grey is masked. ⏎ is <eos>; 五绝｜ tells the poet the form.",
-            "行看向列，越亮权重越大，灰色被屏蔽。⏎ 是 <eos>；“五绝｜”告诉模型写哪种体裁。",
+            "Rows look at columns; above the diagonal everything is masked. ⏎ is <eos>; 五绝｜ tells the poet the "
+            "form.",
+            "行看向列；对角线以上都被屏蔽。⏎ 是 <eos>；“五绝｜”告诉模型写哪种体裁。",
         ),
     )
 

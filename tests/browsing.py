@@ -7,10 +7,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 CHROMIUM = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -29,21 +30,36 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@cache
+def _context(chromium: Browser, **options: Any) -> BrowserContext:
+    """Pages with the same options share it, which takes longer to create than a test. It keeps nothing."""
+    return chromium.new_context(**options)
+
+
 @contextmanager
-def opened(chromium: Browser, path: Path, address: str = "", wide: int = 1280, **options: Any) -> Iterator[Page]:
-    """A page of a file, drawn. Console output, an error or a request to elsewhere fails the test at the end."""
-    context = chromium.new_context(viewport={"width": wide, "height": 900}, **options)
-    page = context.new_page()
+def browser_page(chromium: Browser, width: int = 1180, height: int = 900, **options: Any) -> Iterator[Page]:
+    """An empty page. Console output, an error or a request to elsewhere fails the test at the end."""
+    page = _context(chromium, **options).new_page()
+    page.set_viewport_size({"width": width, "height": height})
     found: list[str] = []
     page.on("console", lambda message: found.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: found.append(f"error: {error}"))
     page.on("request", lambda request: None if request.url.startswith(LOCAL) else found.append(request.url))
-    page.goto(f"{path.as_uri()}#{address}")
-    page.wait_for_selector(".readout dd, .failure:visible, .model-panel:visible")
-    settled(page)
-    yield page
-    context.close()
+    try:
+        yield page
+    finally:
+        page.close()
     assert not found
+
+
+@contextmanager
+def opened(chromium: Browser, path: Path, address: str = "", wide: int = 1280, **options: Any) -> Iterator[Page]:
+    """A page of a file, drawn."""
+    with browser_page(chromium, wide, **options) as page:
+        page.goto(f"{path.as_uri()}#{address}")
+        page.wait_for_selector(".readout dd, .failure:visible, .model-panel:visible")
+        settled(page)
+        yield page
 
 
 def settled(page: Page) -> None:

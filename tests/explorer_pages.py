@@ -7,8 +7,7 @@ travels in the binary form that files store.
 import base64
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from browsing import LOCAL, settled
-from playwright.sync_api import Browser, Page
+from browsing import settled
+from playwright.sync_api import Page
 
 from regard import Trace
 from regard.errors import RegardError
@@ -77,20 +76,6 @@ def joined_script() -> str:
         shutil.copytree(str(front.FOLDER), place)
         (place / "entry.js").write_text(ENTRY, encoding="utf-8")
         return front.script("entry.js", place)
-
-
-@contextmanager
-def browser_page(chromium: Browser, width: int = 1180, height: int = 900, **options: Any) -> Iterator[Page]:
-    """An empty page. Console output, an error or a request fails the test at the end."""
-    context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-    page = context.new_page()
-    found: list[str] = []
-    page.on("console", lambda message: found.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: found.append(f"error: {error}"))
-    page.on("request", lambda request: None if request.url.startswith(LOCAL) else found.append(request.url))
-    yield page
-    context.close()
-    assert not found
 
 
 def open_explorer(page: Page, made_up: MadeUp, **state: Any) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from playwright.sync_api import BrowserContext
 
 CLOSED = "http://127.0.0.1:9"
@@ -51,6 +50,8 @@ class Host:
 
 def write_notebook(path: Path, cells: Sequence[str]) -> None:
     """A notebook of code cells, without outputs."""
+    import nbformat  # takes more than a second, so not where tests are collected
+
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(book, path)

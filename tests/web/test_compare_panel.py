@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from browsing import settled
+from browsing import browser_page, settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import TEXT, patterned, wide_head
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browsing import browser_page
 from playwright.sync_api import Browser
 
 from explorer_examples import EVERYTHING, WORDS, with_effects
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 from regard.views.explorer.answers import Answer

@@ -1,11 +1,11 @@
 """The generation panel in a browser: the slider, candidates, beams and the alignment with a source text."""
 
 import pytest
-from browsing import settled
+from browsing import browser_page, settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import ALIGNED, SOURCE, TARGET, continuation, translation
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
 

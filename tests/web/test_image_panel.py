@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import opened, settled
+from browsing import browser_page, opened, settled
 from playwright.sync_api import Browser, Page
 
 from explorer_examples import GRID, READ, picture
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard import Trace
 from regard.images import RecordImage
 from regard.messages import LANGUAGES, Language, say

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,13 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def bare_page(chromium: Browser, bare: Path) -> Iterator[Page]:
+    """That page, open for all tests that only call its functions."""
+    with opened(chromium, bare) as page:
+        yield page
+
+
 def cells_of(weights: np.ndarray, first: float | None = None) -> dict[str, Any]:
     """Cells as the front end has them; a function in the page makes typed arrays of them."""
     R, C = weights.shape
@@ -70,37 +78,35 @@ def weights_of(seed: int, length: int, sink: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["auto", "linear", "log", "hidden", "renormalised"])
 @pytest.mark.parametrize(("length", "sink"), [(3, 0.0), (9, 6.0), (40, 0.0), (40, 9.0), (64, 4.0)])
-def test_scales_equal_those_of_python(chromium: Browser, bare: Path, name: ScaleName, length: int, sink: float) -> None:
+def test_scales_equal_those_of_python(bare_page: Page, name: ScaleName, length: int, sink: float) -> None:
     weights = weights_of(length, length, sink)
     drawn = picture(Trace.from_weights(weights)[0], 0, 0)
     scale = Scale.of([rescaled(drawn, name)])
     values = [0.0, 1e-6, 0.001, 0.02, 0.1, 0.33, 0.9, 1.0]
-    with opened(chromium, bare) as page:
-        found = page.evaluate(
-            f"""([cells, name, values]) => {{
-              const scale = front.scaleFor(name, [front.withoutFirst(({TYPED})(cells), name)]);
-              return {{ ceiling: scale.ceiling, threshold: scale.logThreshold, clipped: scale.clipped,
-                levels: values.map(scale.level) }};
-            }}""",
-            [cells_of(weights, drawn.first) | {"even": drawn.even_share}, name, values],
-        )
+    found = bare_page.evaluate(
+        f"""([cells, name, values]) => {{
+          const scale = front.scaleFor(name, [front.withoutFirst(({TYPED})(cells), name)]);
+          return {{ ceiling: scale.ceiling, threshold: scale.logThreshold, clipped: scale.clipped,
+            levels: values.map(scale.level) }};
+        }}""",
+        [cells_of(weights, drawn.first) | {"even": drawn.even_share}, name, values],
+    )
     assert (found["ceiling"], found["clipped"]) == (pytest.approx(scale.ceiling), scale.clipped)
     assert found["threshold"] == (None if scale.log_threshold is None else pytest.approx(scale.log_threshold, rel=1e-5))
     np.testing.assert_allclose(found["levels"], [float(scale.level(value)) for value in values], rtol=1e-5)
 
 
-def test_pooling_equals_that_of_python(chromium: Browser, bare: Path) -> None:
+def test_pooling_equals_that_of_python(bare_page: Page) -> None:
     weights, counts = weights_of(1, 11, 2.0), np.array([1, 2, 0, 1, 1, 3, 1, 1, 0, 1, 1])
     rows, cols = [0, 2, 3, 7], [0, 1, 5, 9, 10]
     pooled, total = pool_at(weights, counts, np.array(rows), np.array(cols))
-    with opened(chromium, bare) as page:
-        found = page.evaluate(
-            f"""([cells, rows, cols]) => {{
-              const {{ values, attending, rowStarts, colStarts }} = front.poolAt(({TYPED})(cells), rows, cols);
-              return [...[values, attending, rowStarts, colStarts].map((all) => Array.from(all))];
-            }}""",
-            [cells_of(weights) | {"attending": counts.tolist()}, rows, cols],
-        )
+    found = bare_page.evaluate(
+        f"""([cells, rows, cols]) => {{
+          const {{ values, attending, rowStarts, colStarts }} = front.poolAt(({TYPED})(cells), rows, cols);
+          return [...[values, attending, rowStarts, colStarts].map((all) => Array.from(all))];
+        }}""",
+        [cells_of(weights) | {"attending": counts.tolist()}, rows, cols],
+    )
     np.testing.assert_allclose(np.reshape(found[0], pooled.shape), pooled, rtol=1e-6)
     assert (found[1], found[2], found[3]) == (total.tolist(), [*rows, 11], [*cols, 11])
 

@@ -182,6 +182,7 @@ def test_jupyterlab_draws_two_widgets_and_keeps_their_pictures(chromium: Browser
     assert not list(folder.parent.glob("home-lab/runtime/*.pid"))
 
 
+@pytest.mark.long  # JupyterLab has the same front end
 def test_notebook_7_draws_it_and_a_converted_notebook_shows_the_picture(chromium: Browser, folder: Path) -> None:
     write_notebook(folder / "n.ipynb", CELLS)
     with jupyter(folder, "notebook") as host:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import opened, settled
+from browsing import browser_page, opened, settled
 from playwright.sync_api import Browser, Page
 
 import regard
 from explorer_examples import TEXT, WORDS, K, Q, V, hand_made, wide_head
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard import Mask, See, Trace
 from regard.attention_call import WeightsFromQK
 from regard.hand_calculation.steps import spell

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import settled
+from browsing import browser_page, settled
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
 import explorer_examples as examples
-from explorer_pages import MadeUp, browser_page, open_explorer
+from explorer_pages import MadeUp, open_explorer
 from regard.messages import LANGUAGES, Language
 
 FOLDER = Path(__file__).parents[2] / "docs/pictures/explorer"
@@ -56,6 +56,8 @@ SCENES: dict[Callable[[], MadeUp], dict[str, tuple[dict[str, Any], Act | None]]]
     },
     examples.from_the_future: {"failure": ({}, None)},
 }
+OTHERS = (("en", "dark"), ("zh", "light"))
+"""Compared by `make test-long`: every language and every theme is compared without them."""
 AT_NARROW = ("model", "map", "sentence", "numbers", "compare")
 
 
@@ -110,8 +112,10 @@ def fonts() -> None:
 
 
 @pytest.mark.web
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize(
+    ("lang", "theme"),
+    [("en", "light"), ("zh", "dark"), *(pytest.param(*case, marks=pytest.mark.long) for case in OTHERS)],
+)
 @pytest.mark.parametrize("example", SCENES, ids=lambda example: example.__name__)
 @pytest.mark.usefixtures("fonts")
 def test_every_state_looks_as_its_picture(

@@ -238,7 +238,13 @@ def test_relative_bias_at_equals_t5(bidirectional: bool) -> None:
 # --- compile, capture ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scaling", SCALINGS.values(), ids=SCALINGS)
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        pytest.param(scaling, id=name, marks=() if name in ("none", "yarn") else pytest.mark.long)
+        for name, scaling in SCALINGS.items()
+    ],
+)
 def test_rotation_compiles_as_one_graph(scaling: Scaling | None) -> None:
     def layers(x: Tensor, at: Tensor) -> Tensor:
         rotations = torchs.rotations_at(at[:, None], x.shape[-1], scaling=scaling, like=x)

@@ -185,12 +185,13 @@ def test_the_model_may_overwrite_captured_tensors() -> None:
     assert_close(by_hand.map, torch.eye(3)[None, None], "weights")
 
 
-def test_compiled_models_are_captured_without_recompiling() -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_compiled_models_are_captured_without_recompiling(backend: str) -> None:
     from torch._dynamo.testing import CompileCounterWithBackend  # slow to import
 
     torch.manual_seed(0)
     model = Layer().eval()
-    counter = CompileCounterWithBackend("inductor")
+    counter = CompileCounterWithBackend(backend)
     compiled = torch.compile(model, backend=counter, fullgraph=True)
     with torch.no_grad():
         plain = compiled(X)

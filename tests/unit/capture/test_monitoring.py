@@ -243,7 +243,9 @@ WAYS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [way if way == "the model inside" else pytest.param(way, marks=pytest.mark.long) for way in WAYS]
+)
 def test_a_compiled_model(way: str) -> None:
     """Attention with dropout is decomposed in the graph, so a sampled step runs the model once more."""
     plain_model = gpt2()

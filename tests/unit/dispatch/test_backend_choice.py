@@ -262,7 +262,13 @@ def fresh_compiler() -> Iterator[None]:
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("name", COMPILED)
+FEW = ("causal and padding", "decode", "grouped", "see")
+"""Calls that are compiled by `make test`, the others by `make test-long`."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.long) for name in COMPILED]
+)
 def test_compiles_into_one_graph(name: str) -> None:
     call, ids = COMPILED[name], torch.tensor([[1, 1, 2, 2, 0, 0, 3], [0, 1, 1, 1, 2, 2, 2]])
     compiled, eager = tensors(2, 4, 7, 8, grad=True), tensors(2, 4, 7, 8, grad=True)

@@ -101,7 +101,9 @@ def test_half_precision_does_not_overflow(dtype: torch.dtype, device: str) -> No
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, interpreting
-@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 1e38])
+@pytest.mark.parametrize(
+    "garbage", [torch.nan, pytest.param(torch.inf, marks=pytest.mark.long), pytest.param(1e38, marks=pytest.mark.long)]
+)
 def test_masked_garbage_changes_nothing(garbage: float, device: str) -> None:
     """Neither outputs nor statistics nor gradients."""
     mask, see = Mask.causal(), See(map=11, entropy=True)
@@ -157,8 +159,13 @@ def loss(out: Tensor, record: Any, everything: bool) -> Tensor:
     return total
 
 
-@pytest.mark.parametrize("differentiable", [True, False])
-@pytest.mark.parametrize("name", ["full", "causal and padding"])
+@pytest.mark.parametrize(
+    ("name", "differentiable"),
+    [
+        *(("full", True), ("causal and padding", False)),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("full", False), ("causal and padding", True))),
+    ],
+)
 def test_gradients_are_those_of_eager(name: str, differentiable: bool, device: str) -> None:
     see = See(map=4, max_score=True, entropy=True, received=True, top=2, distance=True, differentiable=differentiable)
     ours, right = leaves(tensors(device=device)), leaves(tensors(device=device), torch.float64)
@@ -202,8 +209,15 @@ def always_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("always_in_blocks")
-@pytest.mark.parametrize("lse_kind", ["right", "0", "inf", "no"])
-@pytest.mark.parametrize("see", [EVERYTHING, See(map=4, entropy=True), See(map=None, sink=False)], ids=str)
+@pytest.mark.parametrize(
+    ("see", "lse_kind"),
+    [
+        *((EVERYTHING, kind) for kind in ("right", "0", "inf", "no")),
+        *((See(map=4, entropy=True), kind) for kind in ("right", "inf")),
+        *((See(map=None, sink=False), kind) for kind in ("0", "no")),
+    ],
+    ids=str,
+)
 def test_records_of_other_kernels_are_those_of_eager(see: See, lse_kind: str, device: str) -> None:
     """Whatever LSE the other kernel returns for fully masked queries, if it returns one."""
     q, k, v = tensors(device=device)

@@ -11,8 +11,11 @@ from regard import Mask, See, attend
 from regard.arrays import to_numpy
 
 
-@pytest.mark.parametrize("scale", [0.5, 64.0], ids=["different weights", "weights of 0"])
-@pytest.mark.parametrize("top", [3, 30])
+@pytest.mark.parametrize(
+    ("top", "scale"),
+    [(3, 0.5), (30, 64.0), *(pytest.param(*case, marks=pytest.mark.long) for case in ((30, 0.5), (3, 64.0)))],
+    ids=["few, different weights", "all, weights of 0", "all, different weights", "few, weights of 0"],
+)
 @pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.window(2, 1)], ids=["full", "causal", "window"])
 def test_the_same_keys_as_the_reference(mask: Mask | None, top: int, scale: float, device: str) -> None:
     rng = np.random.default_rng(0)

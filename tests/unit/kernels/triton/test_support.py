@@ -51,7 +51,7 @@ def test_scratch_of_a_second_pass(T: int, S: int, max_bins: int, device: str, mo
     assert len(sizes) == (0 if max_bins == S else 1)  # a map of single weights needs no sums
 
 
-@pytest.mark.parametrize("max_bins", [7, 30])
+@pytest.mark.parametrize("max_bins", [7, pytest.param(30, marks=pytest.mark.long)])
 def test_scratch_of_the_forward(max_bins: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a free allowance it takes at most twice the map, or what one head needs."""
     q, k, v = (x.to(device) for x in tensors(30, 30, H=12))

@@ -27,6 +27,10 @@ every_code = pytest.mark.parametrize("name", CODE)
 every_exercise = pytest.mark.parametrize("name", [row.id for row in entries()])
 
 
+STEP = 4
+"""One of so many mistakes is diagnosed by `make test`, all of them by `make test-long`."""
+
+
 def calls(tried: Exercise, seed: int) -> Sequence[Call]:
     assert tried.grader is not None
     return tried.grader.cases(np.random.default_rng(seed))
@@ -109,9 +113,9 @@ def test_the_examples_of_the_task_are_correct(name: str, language: str) -> None:
 
 
 @every_code
-def test_the_solution_passes_on_many_data_sets(name: str) -> None:
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 20), marks=pytest.mark.long)], ids=str)
+def test_the_solution_passes_on_many_data_sets(name: str, seeds: range) -> None:
     tried = exercise(name)
-    seeds = range(20 if tried.track == "numpy" else 6)  # torch takes longer
     assert [seed for seed in seeds if not grade(tried, tried.solution, seed=seed, run=in_process).passed] == []
 
 
@@ -121,7 +125,7 @@ def test_right_answers_pass_in_any_style(name: str) -> None:
     files = sorted((RIGHT / name).glob("*.py"))
     assert len(files) >= 3
     for file in files:
-        for seed in range(3 if tried.track == "numpy" else 2):
+        for seed in range(2 if tried.track == "numpy" else 1):
             verdict = grade(tried, file.read_text(encoding="utf-8"), seed=seed, run=in_process)
             assert verdict.passed, f"{file}, seed {seed}:\n{verdict}"
 
@@ -157,9 +161,11 @@ def test_the_untouched_stub_fails(name: str) -> None:
 
 
 @every_code
-def test_every_mistake_fails_with_its_own_diagnosis(name: str) -> None:
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(1, STEP))])
+def test_every_mistake_fails_with_its_own_diagnosis(name: str, first: int) -> None:
+    """Every fourth mistake, or the others: that all have answers of their own is the next test."""
     tried = exercise(name)
-    for mistake, text in mistakes(tried).items():
+    for mistake, text in list(mistakes(tried).items())[first::STEP]:
         verdict = grade(tried, text, seed=1, run=in_process)
         assert (verdict.passed, verdict.slip) == (False, mistake.split()[0]), f"{mistake}:\n{verdict}"
         assert verdict.diagnosis
@@ -201,12 +207,9 @@ def same(tried: Exercise, left: Sequence[CallResult], right: Sequence[CallResult
 # --- through the sandbox ----------------------------------------------------------------------------------
 
 
-TORCH = [row.id for row in entries() if row.kind != "sheet" and row.track == "torch"]
-"""torch is loaded again for every program."""
-QUICK = {"scaled-dot-product-module", *(name for name in CODE if name not in TORCH)}
 BUGS = [row.id for row in entries() if row.kind == "bug"]
 WRONG = {"softmax", "causal-mask", "decoder-block", "decoder-layer", *BUGS}
-"""Exercises whose stub and first mistake are run in the sandbox too; the others in `make test-long`."""
+"""Exercises whose stub, solution and first mistake are run in the sandbox too; the others in `make test-long`."""
 
 
 def unless(quick: set[str]) -> list[Any]:
@@ -214,7 +217,7 @@ def unless(quick: set[str]) -> list[Any]:
     return [name if name in quick else pytest.param(name, marks=pytest.mark.long) for name in CODE]
 
 
-@pytest.mark.parametrize("name", unless(QUICK))
+@pytest.mark.parametrize("name", unless(WRONG | {"scaled-dot-product-module"}))
 def test_the_solution_passes_in_the_sandbox(name: str) -> None:
     assert grade(exercise(name), exercise(name).solution).passed
 

@@ -114,7 +114,12 @@ def test_returning_only_the_output_is_enough(name: str) -> None:
     assert verdict.passed, str(verdict)
 
 
-@pytest.mark.parametrize("name", ALL)
+SHORT = ("scaled-dot-product-module", "decoder-layer")
+SOME = [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in ALL]
+"""The smallest and the largest, as the search for two mistakes takes half a second; the others in `make test-long`."""
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_an_answer_computed_in_numpy_is_diagnosed_as_no_gradient(name: str) -> None:
     tried = exercise(name)
     target = cases(name)[0].target
@@ -148,7 +153,7 @@ def test_a_tensor_or_a_layer_in_the_place_of_a_parameter_is_named(written: str, 
     assert "b_Q" in str(verdict.diagnosis)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", SOME)
 def test_an_array_in_the_place_of_a_tensor_is_named(name: str) -> None:
     """The message asked for a tuple, although the output alone is enough."""
     tried = exercise(name)

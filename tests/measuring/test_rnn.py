@@ -118,7 +118,11 @@ def test_recall_and_its_report(tmp_path: Path) -> None:
     assert "The mean of 2 seeds" in markdown({"recall": found})
 
 
-def test_translation_and_its_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.long)])
+def test_translation_and_its_report(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the models, or all."""
+    some = dict(list(translation.recipes("multi30k-en-de", "small", 2).items())[:count])
+    monkeypatch.setattr(translation, "recipes", lambda *_: some)
     words = ["ein", "zwei", "drei", "vier", "fuenf", "sechs", "sieben", "acht"]
     (tmp_path / "data").mkdir()
     for split in ("train", "val", "test_2016_flickr"):
@@ -128,6 +132,7 @@ def test_translation_and_its_report(tmp_path: Path) -> None:
     place = tuning.Place(tmp_path / "data", tmp_path / "runs", "cpu")
     found = translation.translation("multi30k-en-de", "small", 2, 1, place)
     assert (found["steps"], found["trial_steps"], found["beams"]) == (2, 1, 1)
+    assert len(found["models"]) == count
     for each in found["models"].values():
         assert list(each["losses"]) == ["2"]
         assert each["losses"]["2"] == each["loss"]

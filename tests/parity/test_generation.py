@@ -105,8 +105,19 @@ def _tensor(ids: list[list[int]] | None) -> torch.Tensor | None:
     return None if ids is None else torch.tensor(ids)
 
 
-@pytest.mark.parametrize("method", ["growing", "static", "NumPy"])
-@pytest.mark.parametrize("name", LONG)
+METHODS = ("growing", "static", "NumPy")
+
+
+def methods_of_models() -> list[Any]:
+    """Every model with one method in turn, the first with all; the other pairs take part in `make test-long`."""
+    return [
+        pytest.param(name, method, marks=() if not at or place == 1 + at % 3 else pytest.mark.long)
+        for at, name in enumerate(LONG)
+        for place, method in enumerate(METHODS, 1)
+    ]
+
+
+@pytest.mark.parametrize(("name", "method"), methods_of_models())
 def test_256_random_tokens_give_the_same_logits_with_every_cache(name: str, method: str) -> None:
     """Two texts, one padded on its left, read in chunks, then id by id; swapped every seventh step."""
     config = config_called(name)

@@ -14,7 +14,8 @@ from regard.errors import CORE, EXTRAS, MissingPackageError, import_error, requi
 MISSING = 4
 TORCH_EXERCISES = [row.id for row in entries() if row.track == "torch"]
 NUMPY_EXERCISE, SHEET = "softmax", "by-hand"
-TRAINING = ["train", "copy", "--out", "run", "--film", "--set", "training.steps=2", "--set", "film.every=1"]
+SMALL = ("training.steps=2", "film.every=1", "model.d_model=16", "model.n_heads=2", "model.d_ff=16", "model.n_layers=1")
+TRAINING = ["train", "copy", "--out", "run", "--film", *(part for change in SMALL for part in ("--set", change))]
 """Creates the run that the other commands use."""
 NEW = ("copy", "--out", "new", "--set", "training.steps=1")
 

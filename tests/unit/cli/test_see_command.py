@@ -139,8 +139,13 @@ def test_json_and_the_picture_choose_the_same_heads(run: Run, options: list[str]
         assert "2 layers · 4 heads" in out
 
 
-@pytest.mark.parametrize("text", ["I love you", "The cat sat on the mat.", "You love me"])
-@pytest.mark.parametrize("model", ["named", "unnamed", "poet", "poet-unnamed"])
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        *(("unnamed", text) for text in ("I love you", "The cat sat on the mat.", "You love me")),
+        *(("named", "I love you"), ("poet", "明月"), ("poet-unnamed", "明月")),
+    ],
+)
 def test_every_view_opens_with_the_same_head(run: Run, bundled: Path, tmp_path: Path, model: str, text: str) -> None:
     """Once the screen showed the head in the settings, and the page another one that seems to align."""
     folder = bundled / ("poet" if model.startswith("poet") else "translator")
@@ -148,7 +153,7 @@ def test_every_view_opens_with_the_same_head(run: Run, bundled: Path, tmp_path: 
         folder = translator_folder(tmp_path / "whole", alignment_heads=[])
     elif model == "poet-unnamed":
         folder = poet_folder(tmp_path / "whole", alignment_heads=[])
-    command = ["see", "--model", str(folder), "明月" if model.startswith("poet") else text]
+    command = ["see", "--model", str(folder), text]
     out = run(*command, "--html", str(tmp_path / "p.html"), "--save", str(tmp_path / "t.safetensors")).out
     (record,) = records(run(*command, "--json"))
     (head,) = record["heads"]

@@ -121,7 +121,13 @@ ACTIONS: dict[str, Callable[[Trace, Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", COARSE)
+QUICK = ("everything small", "two texts", "nothing")
+"""Maps of `make test`; the others, which differ in padding or in the number of keys, are of `make test-long`."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in COARSE]
+)
 def test_coarse_map_of_any_claimed_length_is_fast(name: str, tmp_path: Path) -> None:
     path = tmp_path / "t.safetensors"
     path.write_bytes(content(*COARSE[name]))

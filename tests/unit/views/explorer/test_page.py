@@ -307,7 +307,7 @@ def test_one_layer_of_twelve_heads_is_at_most_five_megabytes(T: int) -> None:
     assert len(page(TraceSource(Trace(record))).encode()) <= 5 * MEGABYTE
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("causal", [pytest.param(True, marks=pytest.mark.long), False])  # a mask makes it smaller
 def test_twelve_layers_of_twelve_heads_are_at_most_fifteen_megabytes(causal: bool) -> None:
     rng = np.random.default_rng(0)
     weights = np.exp(rng.standard_normal((1, 12, 512, 512), dtype=np.float32) * 2)

@@ -31,7 +31,7 @@ pictures: $(VENV)/.test           ## the stored pictures of the explorer, which 
 check-js:                         ## the types of the front end, by TypeScript from npm
 	npx --yes -p typescript@5.9 tsc --noEmit -p src/regard/views/explorer/front/jsconfig.json
 
-test-slow: $(VENV)/.test          ## twenty times as many examples of everything
+test-slow: $(VENV)/.test          ## thirty times as many examples of everything
 	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto --dist worksteal -m "not gpu and not long and not hostile and not web"
 
 test-long: $(VENV)/.test          ## the tests that take minutes

@@ -30,7 +30,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # Quick runs use the same examples every time; nightly runs try more, from a seed that is printed.
-settings.register_profile("quick", settings.get_profile("always"), max_examples=50, derandomize=True)
+settings.register_profile("quick", settings.get_profile("always"), max_examples=30, derandomize=True)
 settings.register_profile("nightly", settings.get_profile("always"), max_examples=1000)
 settings.load_profile(PROFILE)
 
@@ -40,6 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the nightly seed here, before Hypothesis reads it, so that all xdist workers get the same."""
     if PROFILE != "quick" and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One worker more than there are cores: for a quarter of the time, a worker waits for a browser or a process."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 MARKED_FOLDERS = {Path(__file__).parent / mark: mark for mark in ("gpu", "hostile", "web")}

@@ -118,6 +118,14 @@ def test_one_page_lists_every_skip() -> None:
     assert Counter(f"{file} {how}" for file, how, _, _ in rows) == skips()
 
 
+def test_one_page_lists_every_file_with_long_tests() -> None:
+    page = (ROOT / "docs/skips.md").read_text(encoding="utf-8").partition("`make test-long` runs before a release.")[2]
+    listed = re.findall(r"^\| `([\w/.]+)` \| .+ \| .+ \|$", page, flags=re.MULTILINE)
+    mark = "pytest.mark." + "long"
+    files = (path for path in sorted((ROOT / "tests").rglob("*.py")) if mark in path.read_text(encoding="utf-8"))
+    assert listed == [path.relative_to(ROOT).as_posix() for path in files]
+
+
 def test_the_files_of_one_command_are_counted() -> None:
     command = [sys.executable, str(ROOT / "docs" / "count_calls.py"), "see", "I love you"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

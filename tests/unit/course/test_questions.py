@@ -209,7 +209,7 @@ def test_summary() -> None:
     assert (result.seconds, result.limit, result.over_limit) == (350.0, 120 + 4 * 180, 1)
     assert result.weakest == ("optimisation", "models", "masks"), "three of four; layers has 75 %"
     assert result.lessons == (4, 7, 8, 10)
-    assert result.exercises == ("feed-forward", "encoder-layer", "self-attention", "bug-mask-polarity")
+    assert result.exercises == ("swiglu", "bug-no-warm-up", "self-attention", "bug-mask-polarity")
 
 
 def test_summary_of_good_answers_asks_for_nothing() -> None:

@@ -38,6 +38,18 @@ def test_every_question_has_a_lesson_exercise_and_experiment(one: Question) -> N
     assert one.lesson >= 1
 
 
+def test_questions_lead_to_the_exercise_of_their_subject() -> None:
+    """They led to the nearest exercise that existed when they were written: byte-pair-encoding to label-smoothing."""
+    leads = {one.id: one.exercise for one in BANK}
+    exercises = {row.id for row in entries()}
+    assert all(leads[same] == same for same in leads.keys() & exercises)
+    assert leads["byte-pair-encoding"] == "bpe-merges"
+    assert leads["lstm-gates"] == "lstm-cell"
+    assert leads["warm-up"] == "bug-no-warm-up"
+    assert leads["induction-heads"] == "induction-by-hand"
+    assert leads["top-k-and-top-p"] == "sampling"
+
+
 @pytest.mark.parametrize("one", BANK, ids=IDS)
 def test_both_languages_have_the_same_content(one: Question) -> None:
     for part in ("ask", "short", "deep"):

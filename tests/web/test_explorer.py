@@ -103,6 +103,19 @@ def test_the_few_words_of_a_cell_are_named(chromium: Browser) -> None:
         assert page.locator(".words:visible span").all_inner_texts()[:2] == ["w0 w1", "w2 w3"]
 
 
+def test_a_long_text_has_lines_at_the_words_shown_and_at_the_selected_one(chromium: Browser) -> None:
+    even = np.tri(240) / np.arange(1, 241)[:, None]  # the later a query, the less to each key
+    trace = Trace.from_weights(even[None], [f"w{at}" for at in range(240)])
+    with browser_page(chromium) as page:
+        open_explorer(page, MadeUp(trace), view="lines", query=239, key=0)
+        told = page.inner_text(".lines-panel > p")
+        assert not told.startswith("0 lines")
+        assert say("explorer-lines-own", "en", weight="0.00042") in told
+        page.evaluate("() => { view.update({ threshold: 0.5 }) }")
+        settled(page)
+        assert page.inner_text(".lines-panel > p").startswith("0 lines, weight 0.5 or more")
+
+
 def test_a_translation_opens_at_its_first_word(chromium: Browser, folder: Path) -> None:
     with opened(chromium, folder / "cross.html", "lang=en&head=1") as page:
         assert "我 (0)" in readout(page)

@@ -65,40 +65,40 @@ export function linesPanel(explorer) {
     paint(canvasPen(sized(canvas, at.width, at.height), family), at);
   };
 
-  /** The smallest weight that is drawn: the chosen one, or such that not too many lines are. */
-  const threshold = () => state.get().threshold ?? drawn.reduce((least, { cells }) => {
-    const all = cells.values.filter((value) => value >= LEAST_WEIGHT).sort(), most = Math.floor(MOST_LINES / drawn.length);
-    return Math.max(least, all.length > most ? all[all.length - most] : LEAST_WEIGHT);
-  }, LEAST_WEIGHT);
+  /** The smallest weight that is drawn: the chosen one, or such that of the words shown not too many lines are. @param {ReturnType<typeof place>} box */
+  const threshold = ({ rows, cols }) => state.get().threshold ?? drawn.reduce((least, { cells: { values, C } }) => {
+    const all = times(rows.stop - rows.first, (r) => Array.from(values.subarray((rows.first + r) * C + cols.first, (rows.first + r) * C + cols.stop))).flat();
+    const visible = Float32Array.from(all.filter((value) => value > 0)).sort(), most = Math.floor(MOST_LINES / drawn.length);
+    return Math.max(least, visible.at(-most) ?? 0, Math.min(LEAST_WEIGHT, (visible.at(-1) ?? 0) / 10));
+  }, 0);
 
   /** @param {Pen} pen @param {ReturnType<typeof place>} box */
   const paint = (pen, box) => {
-    const { query, key, pins, direction } = state.get(), least = threshold(), { cells } = drawn[0];
+    const { query, key, pins, direction } = state.get(), least = threshold(box), { cells } = drawn[0];
     const chosenRows = new Set(pins.map(([q]) => cellAt(cells.rowStarts, q))), chosenCols = new Set(pins.map(([, k]) => cellAt(cells.colStarts, k)));
     if (query !== null && direction === "looks") chosenRows.add(cellAt(cells.rowStarts, query));
     if (key !== null && direction === "seen") chosenCols.add(cellAt(cells.colStarts, key));
     const [chosen, part] = direction === "looks" ? [chosenRows, box.rows] : [chosenCols, box.cols], all = ![...chosen].some((i) => i >= part.first && i < part.stop);
     const strong = (/** @type {number} */ r, /** @type {number} */ c) => all || chosen.has(direction === "looks" ? r : c);
     const point = (/** @type {number} */ i, /** @type {number} */ end) => /** @type {Span} */ (box.upright ? [end, 4 + (i + 0.5) * box.pitch] : [4 + (i + 0.5) * box.pitch, end]);
-    let count = 0;
-    for (const pass of [false, true]) {
-      for (const { head, cells: own, scale } of drawn) {
-        const colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent");
-        for (let r = box.rows.first; r < box.rows.stop; r++) {
-          for (let c = box.cols.first; c < box.cols.stop; c++) {
-            const value = own.values[r * own.C + c];
-            if (!(value >= least) || strong(r, c) !== pass) continue;
-            count++;
-            const level = scale.level(value);
-            pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
-          }
-        }
-      }
-    }
+    /** Every cell of the words shown. @param {(head: number, r: number, c: number, value: number, scale: Scale) => void} see */
+    const visit = (see) => {
+      for (const { head, cells: { values, C }, scale } of drawn) for (let r = box.rows.first; r < box.rows.stop; r++) for (let c = box.cols.first; c < box.cols.stop; c++) see(head, r, c, values[r * C + c], scale);
+    };
+    let count = 0, top = 0;
+    visit((_, r, c, value) => { if (value > top && strong(r, c)) top = value; });
+    // The words that are selected have their own lines where those of others are stronger.
+    const own = all || state.get().threshold !== null ? least : Math.min(least, top / 10);
+    for (const pass of [false, true]) visit((head, r, c, value, scale) => {
+      if (!(value >= (pass ? own : least)) || strong(r, c) !== pass) return;
+      count++;
+      const level = scale.level(value), colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent");
+      pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
+    });
     words(pen, box, 0, chosenRows, point);
     words(pen, box, 1, chosenCols, point);
     range.value = String(Math.log10(Math.max(0.001, least)));
-    const { zoom } = state.get(), lines = say(box.rows.cut || box.cols.cut ? "lines-part" : "lines-count", { count, weight: shortWeight(least), shown: MOST_WORDS });
+    const { zoom } = state.get(), lines = say(box.rows.cut || box.cols.cut ? "lines-part" : "lines-count", { count, weight: shortWeight(least), shown: MOST_WORDS }) + (own < least ? say("lines-own", { weight: shortWeight(own) }) : "");
     told.textContent = zoom ? `${lines} · ${partText(explorer, explorer.axes(), box.seen)}` : lines;
     zoomOut.hidden = !zoom;
   };
@@ -182,8 +182,8 @@ export function linesPanel(explorer) {
       };
     },
     table() {
-      if (!drawn.length || stale) return null;
-      const axes = explorer.axes(), least = threshold(), rows = /** @type {(string | number | null)[][]} */ ([]);
+      if (!drawn.length || stale || !at) return null;
+      const axes = explorer.axes(), least = threshold(at), rows = /** @type {(string | number | null)[][]} */ ([]);
       for (const { head, cells } of drawn) cells.values.forEach((value, i) => {
         if (value >= least) rows.push([head, cellLabel(axes, cells, "query", Math.floor(i / cells.C)), cellLabel(axes, cells, "key", i % cells.C), digits(value)]);
       });

@@ -218,7 +218,9 @@ MESSAGES: dict[str, Message] = {
     "explorer-lines-count": Message(
         en="{count} lines, weight {weight} or more", zh="{count} 条线，权重不小于 {weight}"
     ),
-    "explorer-lines-own": Message(en="; of the selected word, {weight} or more", zh="；所选词的线不小于 {weight}"),
+    "explorer-lines-own": Message(
+        en="; of the selected word, {weight} or more", zh="；所选词的连线权重不小于 {weight}"
+    ),
     "explorer-lines-part": Message(
         en="{count} lines, weight {weight} or more; {shown} words around the selected one",
         zh="{count} 条线，权重不小于 {weight}；只显示所选词周围的 {shown} 个词",

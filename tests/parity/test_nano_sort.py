@@ -7,12 +7,12 @@ NumPy, and must sort.
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from real_models import SHARED
 from tolerances import assert_close
 from torch import nn
 
@@ -24,7 +24,7 @@ from regard.generation import generate
 from regard.models import Transformer
 from regard.trace import Recorder
 
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "gpt-nano-sort"
+GOLDEN = SHARED / "gpt-nano-sort"
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"the trained model is not at {GOLDEN}")
 

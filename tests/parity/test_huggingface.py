@@ -19,7 +19,9 @@ from torch.nn.functional import cross_entropy
 from regard import Mask, See
 from regard.arrays import to_numpy
 from regard.config import TransformerConfig
+from regard.functional.int8_weight import compiled_library
 from regard.generation import generate
+from regard.models.cpu_decoding import CompiledStep, compiled_step
 from regard.trace import Recorder
 
 every_case = pytest.mark.parametrize("name", CASES)
@@ -136,6 +138,24 @@ def test_numpy(name: str, padded: bool) -> None:
 # --- the same texts ---------------------------------------------------------------------------------------
 
 every_writer = pytest.mark.parametrize("name", [name for name in CASES if "bert" not in name])
+
+
+@pytest.mark.skipif(compiled_library() is None, reason="no C++ compiler")
+@every_writer
+def test_compiled_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One text, id by id, through all layers in one compiled function: equal to their full forward pass."""
+    monkeypatch.setattr("regard.models.cpu_decoding.SMALLEST", 0)
+    theirs, ours, config, _ = pair(name)
+    if config.kind != "decoder":
+        assert compiled_step(ours) is None
+        return
+    ids = batch(config, padded=False).ids[:1]
+    with torch.no_grad():
+        expected = theirs(ids).logits
+    decoding = ours.begin()
+    found = [decoding.step(ids[:, :2]), *(decoding.step(ids[:, at : at + 1]) for at in range(2, ids.shape[1]))]
+    assert isinstance(decoding._cpu_step, CompiledStep)
+    assert_close(torch.stack(found, 1), expected[:, 1:], "logits")
 
 
 @every_writer

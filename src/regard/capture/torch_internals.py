@@ -5,7 +5,6 @@ version of torch has passed `make test` and `make test-gpu`, the upper bound of 
 """
 
 from collections.abc import Callable
-from threading import local
 from typing import Any
 
 import torch
@@ -18,6 +17,8 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_dispatch_modes
 from torch.utils._pytree import tree_map_only
+
+from regard.dispatch.backend import LISTENING
 
 __all__ = [
     "ATTENTION_MATH",
@@ -126,15 +127,6 @@ safe_softmax = torch._safe_softmax
 
 
 # --- observation without side effects ---------------------------------------------------------------------
-
-
-class Listening(local):
-    """The listeners of this thread, outermost first: they receive the operators that `kernel_overrides` overrides."""
-
-    active: tuple[Any, ...] = ()
-
-
-LISTENING = Listening()
 
 
 class ListenersPaused:

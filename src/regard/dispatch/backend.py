@@ -9,6 +9,7 @@ Queries that are bad themselves, or to which a bad key or value is visible, get 
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
+from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,15 @@ from regard.statistics_table import STATISTICS
 
 if TYPE_CHECKING:
     from regard.dispatch.overflow import HugeRows
+
+
+class Listening(local):
+    """The listeners of this thread, outermost first: they receive the attention operators that its models run."""
+
+    active: tuple[Any, ...] = ()
+
+
+LISTENING = Listening()
 
 
 class Support(NamedTuple):

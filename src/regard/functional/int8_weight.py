@@ -2,28 +2,36 @@
 
 The numbers are those of `checkpoints.quantise`: W ≈ n · scale, n from −127 to 127. A step of decoding reads every
 weight once, so that a quarter of the bytes takes about a quarter of the time. Only weights are rounded: products and
-sums are float32. On a CPU the product of a few rows is `int8_rows.cpp`, which PyTorch's inductor compiles at first use
-and keeps in its cache; without a C++ compiler, PyTorch's operators compute the same numbers more slowly.
+sums are float32. On a CPU the product of a few rows is a function of `decoding.cpp`, which is compiled at first use and
+kept in the user's cache; without a C++ compiler, PyTorch's operators compute the same numbers more slowly.
 """
 
 import ctypes
+import os
+import platform
+import subprocess
+import tempfile
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from shutil import which
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import DtypeError
+from regard.errors import DtypeError, FileError
+from regard.files.safe_open import read_file
 
 STEPS = 127
 MAX_ROWS = 16
 """The largest number of rows of x for which the compiled product was measured to be faster."""
-SOURCE = Path(__file__).with_name("int8_rows.cpp")
-FLAGS = ("-O3", "-march=native", "-ftree-loop-vectorize")
-"""The inductor, which vectorises its own code, turns the vectoriser of the compiler off."""
+SOURCE = Path(__file__).with_name("decoding.cpp")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC")
+COMPILERS = ("c++", "g++", "clang++")
+LONGEST_COMPILATION = 120
+"""Seconds; it takes about one."""
 
 
 class Int8Weight(nn.Module):
@@ -105,14 +113,11 @@ Kernel = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @cache
 def compiled_rows() -> Kernel | None:
-    """The product of `int8_rows.cpp`; None where there is no C++ compiler."""
-    try:
-        from torch._inductor.codecache import CppCodeCache
-
-        library: Any = CppCodeCache.load(SOURCE.read_text(encoding="utf-8"), extra_flags=FLAGS)
-        function = library.int8_rows
-    except Exception:  # no compiler, no folder to write to, another version of PyTorch
+    """The product of `decoding.cpp`; None where there is no C++ compiler."""
+    library = compiled_library()
+    if library is None:
         return None
+    function = library.int8_rows
     function.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3 + [ctypes.c_int]
     function.restype = None
 
@@ -125,3 +130,46 @@ def compiled_rows() -> Kernel | None:
         return out
 
     return rows
+
+
+@cache
+def compiled_library() -> ctypes.CDLL | None:
+    """The functions of `decoding.cpp`, for this processor; None where there is no C++ compiler.
+
+    Not by PyTorch's inductor: importing it takes longer than compiling, and than reading a small model. `torch` is
+    imported before, so that both use the same threads of OpenMP.
+    """
+    names = (os.environ.get("CXX", ""), *COMPILERS)
+    compiler = next((found for name in names if name and (found := which(name))), None)
+    if compiler is None:
+        return None
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for folder in (cache_home / "regard", Path(tempfile.gettempdir()) / f"regard-{os.getpid()}"):
+        try:
+            return ctypes.CDLL(str(_compiled(compiler, folder)))
+        except (OSError, subprocess.SubprocessError):  # it cannot write there, or cannot compile this
+            continue
+    return None
+
+
+def _compiled(compiler: str, folder: Path) -> Path:
+    """The shared library in that folder, compiled unless it is there."""
+    key = sha256(repr((SOURCE.read_text(encoding="utf-8"), compiler, FLAGS, _processor())).encode()).hexdigest()[:24]
+    target = folder / f"decoding-{key}.so"
+    if not target.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            made = Path(place) / target.name
+            command = [compiler, *FLAGS, "-o", str(made), str(SOURCE)]
+            subprocess.run(command, check=True, capture_output=True, timeout=LONGEST_COMPILATION)
+            made.replace(target)
+    return target
+
+
+def _processor() -> str:
+    """What `-march=native` depends on: a home folder may serve several machines."""
+    try:
+        lines = read_file(Path("/proc/cpuinfo"), most=2**24).decode(errors="replace").splitlines()
+    except FileError:
+        return f"{platform.machine()} {platform.processor()}"
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())

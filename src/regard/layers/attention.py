@@ -61,6 +61,12 @@ class GrowingCache:
         self.length = stop
         return all_k[:, :, :stop], all_v[:, :, :stop]
 
+    def room(self) -> KeysAndValues | None:
+        """The memory of all keys and values with room for one column more, for a caller that writes it and then adds 1
+        to `length`; None where nothing was read yet.
+        """
+        return None if self._buffers is None else self._with_capacity(self.length + 1, *self._buffers)
+
     def _with_capacity(self, length: int, k: Tensor, v: Tensor) -> KeysAndValues:
         if self._buffers is None or length > self._buffers[0].shape[2]:
             size = max(length, 2 * self.length)

@@ -5,7 +5,7 @@ A one-token step can be compiled, and on a GPU captured as a CUDA graph.
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
 from regard.layers.attention import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
+from regard.models.cpu_decoding import CompiledStep, compiled_step
 from regard.models.inputs import GrowingPast, Past, StaticPast, checked_ids, on_device
 from regard.records import Attend
 from regard.reference.inputs import as_array, padding_after
@@ -69,6 +70,8 @@ class Decoding:
         self._compile = compile
         self._device = next(model.parameters()).device
         self._one_token_step = self._make_step()
+        self._cpu_step: CompiledStep | Literal[False] | None = False
+        """Compiled for the first id that follows others; None for a model that it does not compute."""
 
     @property
     def vocab_size(self) -> int:
@@ -158,8 +161,21 @@ class Decoding:
         model = self._model
         assert model.decoder is not None
         x = model.embed_checked(ids)
-        x = model.decoder(x, self._past.span(ids), self._memory, self._memory_keep, self._attend)
+        if (compiled := self._compiled_step(ids)) is not None and isinstance(self._past, GrowingPast):
+            x = compiled(x, self._past)
+        else:
+            x = model.decoder(x, self._past.span(ids), self._memory, self._memory_keep, self._attend)
         return model.logits(x if each else x[:, -1])
+
+    def _compiled_step(self, ids: Tensor) -> CompiledStep | None:
+        """The compiled step, where it computes this: one id of one text, on a CPU, which nobody records or edits."""
+        if ids.shape != (1, 1) or not self.length or self._attend is not attend_in_model:
+            return None
+        if not isinstance(self._past, GrowingPast) or self._past.padding is not None:
+            return None
+        if self._cpu_step is False:
+            self._cpu_step = compiled_step(self._model)
+        return self._cpu_step if self._cpu_step is not None and self._cpu_step.is_unobserved() else None
 
     def _make_step(self) -> Any:
         """The function that reads one token, compiled if requested; made anew when the memory it uses has changed."""

@@ -19,7 +19,15 @@ from regard.arrays import convert_like, is_tensor
 from regard.config import TransformerConfig, inputs
 from regard.config.inputs import NumberKind, check_raw_mask
 from regard.errors import DtypeError
-from regard.layers.attention import NO_CACHE, GrowingCache, LayerCache, StaticCache, WritePosition, select_rows_in_place
+from regard.layers.attention import (
+    NO_CACHE,
+    GrowingCache,
+    KeysAndValues,
+    LayerCache,
+    StaticCache,
+    WritePosition,
+    select_rows_in_place,
+)
 from regard.masks import Mask
 from regard.reference.inputs import as_array
 
@@ -152,6 +160,22 @@ class GrowingPast:
 
         positions = _text_positions(keys, self.padding)
         return Span(positions=positions[..., start:], keys=positions, layer_mask=layer_mask, caches=self._caches)
+
+    @property
+    def length(self) -> int:
+        """The number of columns."""
+        return self._length
+
+    def room(self) -> list[KeysAndValues] | None:
+        """The memory of each layer with room for one column more; None where nothing was read yet."""
+        found = [cache.room() for cache in self._caches]
+        return [each for each in found if each is not None] if None not in found else None
+
+    def append(self) -> None:
+        """The caller has written one column to the memory of `room`."""
+        for cache in self._caches:
+            cache.length += 1
+        self._length += 1
 
     def select(self, rows: Tensor) -> None:
         """Keep these samples in this order; rows may repeat."""

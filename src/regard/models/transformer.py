@@ -39,9 +39,9 @@ from regard.layers import (
 from regard.layers.attention import NO_CACHE, KeysAndValues, LayerCache, Rotate
 from regard.layers.position_wise import INITIAL_STD
 from regard.masks import Mask
+from regard.models.cpu_decoding import float_weights, round_weights, rounded_names, rounded_tensor
 from regard.models.decoding import Decoding, start_decoding
 from regard.models.inputs import Span, checked_ids, checked_positions, checked_segments, full_span
-from regard.models.int8 import float_weights, round_weights, rounded_names, rounded_tensor
 from regard.records import Attend, Kind
 
 

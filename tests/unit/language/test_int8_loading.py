@@ -10,7 +10,7 @@ import tiny_language
 from regard import load
 from regard.errors import ArgumentError
 from regard.language import loading
-from regard.models.int8 import rounded_names
+from regard.models.cpu_decoding import rounded_names
 
 
 @pytest.mark.filterwarnings("ignore::regard.language.hub_files.UnusedKeysWarning")

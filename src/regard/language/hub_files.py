@@ -24,7 +24,13 @@ from regard.files.safe_open import read_file
 from regard.language.chat import ChatTemplate, template_values
 from regard.messages import Listed, say
 from regard.text.tokenizer import AnyTokenizer, IdTokenizer, Tokenizer
-from regard.text.tokenizer_formats import byte_pair_tokenizer, gguf_tokenizer, word_piece_tokenizer
+from regard.text.tokenizer_formats import (
+    byte_pair_tokenizer,
+    gguf_tokenizer,
+    marian_tokenizer,
+    sentence_piece_tokenizer,
+    word_piece_tokenizer,
+)
 
 Task = Literal["translation", "text", "encoding"]
 
@@ -174,6 +180,8 @@ def special_ids_of(tokenizer: Tokenizer) -> SpecialIds:
 CONFIG, SETTINGS, TOKENIZER_CONFIG = "config.json", "generation_config.json", "tokenizer_config.json"
 TEMPLATE = "chat_template.jinja"
 MOST_ENDS = 64
+OF_SENTENCE_PIECES = ("llama", "mistral", "gemma2", "gemma3_text", "phi3", "t5")
+"""Families that number the pieces of a SentencePiece model as the model does."""
 LARGEST_TOKENIZER_CONFIG, LARGEST_TEMPLATE = 2**24, 2**20
 """Gemma 3 has 1.2 MB of added tokens in tokenizer_config.json."""
 _USED = {
@@ -250,6 +258,17 @@ class HubFiles:
         """The texts of the control tokens by name, bos_token and so on, from tokenizer_config.json."""
         return template_values(self.tokenizer_config)
 
+    def added_tokens(self) -> dict[int, tuple[str, bool]]:
+        """The text of each token that was added to a vocabulary, and whether it is a control token."""
+        given = self.tokenizer_config.get("added_tokens_decoder")
+        found = {text: number for text, number in self._read("added_tokens.json").items() if is_integer(number)}
+        tokens = {number: (text, True) for text, number in found.items()}
+        for number, about in given.items() if isinstance(given, dict) else ():
+            text = about.get("content") if isinstance(about, dict) else None
+            if number.isdecimal() and len(number) < 10 and isinstance(text, str) and text:
+                tokens[int(number)] = text, about.get("special") is not False
+        return tokens
+
     def unused_settings(self, task: Task) -> tuple[str, ...]:
         """The keys of generation_config.json that change nothing here; null counts as absent."""
         given = {name for name, value in self.generation.items() if value is not None}
@@ -263,7 +282,11 @@ class HubFiles:
             if value is None:
                 continue
             ids = value if isinstance(value, list) else [value]
-            if len(ids) > MOST_ENDS or not all(is_integer(one) and 0 <= one < vocab_size for one in ids):
+            if len(ids) > MOST_ENDS or not all(map(is_integer, ids)):
+                raise self._invalid(file, name, value, f"0 … {vocab_size - 1}")
+            if not all(0 <= one < vocab_size for one in ids):
+                if name in ("bos_token_id", "pad_token_id"):  # -1, or that of a larger vocabulary: there is none
+                    continue
                 raise self._invalid(file, name, value, f"0 … {vocab_size - 1}")
             return tuple(ids)
         return ()
@@ -367,7 +390,27 @@ def read_tokenizer(files: HubFiles, vocab_size: int) -> AnyTokenizer:
         special = files.special_tokens().values()
         around = _around(files)
         return byte_pair_tokenizer(*files_of_pairs, named=named, around=around, prefix=prefix, special=special)
-    return IdTokenizer(vocab_size, **named)
+    return _sentence_pieces(files, named) or IdTokenizer(vocab_size, **named)
+
+
+def _sentence_pieces(files: HubFiles, named: Mapping[str, int]) -> Tokenizer | None:
+    """The tokenizer of a SentencePiece model, for families whose ids are those of its pieces; else None."""
+    folder, kind, about = files.folder, files.config.get("model_type"), files.tokenizer_config
+
+    def has(name: str) -> bool:
+        return os.path.lexists(folder / name)
+
+    if kind == "marian" and has("source.spm") and has("vocab.json") and not has("target_vocab.json"):
+        pieces, vocabulary = (file_in_folder(folder, name) for name in ("source.spm", "vocab.json"))
+        return marian_tokenizer(pieces, vocabulary, named=named)
+    name = next((one for one in ("tokenizer.model", "spiece.model") if has(one)), None)
+    if name is None or kind not in OF_SENTENCE_PIECES:
+        return None
+    around = None
+    if kind != "t5":
+        around = about.get("add_bos_token", True) is True, about.get("add_eos_token", False) is True
+    path = file_in_folder(folder, name)
+    return sentence_piece_tokenizer(path, named=named, added=files.added_tokens(), around=around)
 
 
 def _around(files: HubFiles) -> tuple[str | None, str | None]:

@@ -218,6 +218,8 @@ def _script(letter: str) -> str:
 
 MARK = "▁"
 """Stands for a space, as in SentencePiece."""
+WRITTEN_ONLY = "\ue000"
+"""Begins the spelling of a token that a model writes and that no text is divided into; not shown."""
 
 _FRAGMENT = re.compile(r"⟨([0-9A-F]{2}(?: [0-9A-F]{2})*)⟩|<0x([0-9A-F]{2})>")
 _CONTROL = re.compile(r"[<\[].+[>\]]", re.DOTALL)

@@ -9,18 +9,19 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypedDict, TypeVar
 
 import numpy as np
 import tokenizers
-from tokenizers import decoders
+from tokenizers import decoders, models
 
 from regard.errors import ArgumentError, FileError
 from regard.files.output import check_target, write_bytes
 from regard.files.safe_open import check_file_format, read_file
-from regard.text.segmentation import MARK, byte_level_bytes, text_or_hex, token_bytes
+from regard.text.segmentation import MARK, WRITTEN_ONLY, byte_level_bytes, text_or_hex, token_bytes
 
 # Names of the same control token in the files of public models.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -31,6 +32,8 @@ UNKNOWN = ("<unk>", "[UNK]")
 ASSETS = Path(__file__).parents[1] / "assets"
 """Bundled files are trusted and not tried first."""
 LARGEST_FILE = 2**26
+NEVER = -10_000.0
+"""The score, a logarithm, of a piece that is worse than any other."""
 MOST_GAPS = 2**16
 """Missing ids of a public model beyond its own number of tokens."""
 LONGEST_QUADRATIC_TEXT = 2**14
@@ -77,6 +80,7 @@ class Tokenizer:
         self._longest = longest
         # The embeddings of public models often have more rows than the vocabulary; a random model writes these ids.
         self._may_be_padded = named is not None
+        self._is_unigram = isinstance(inner.model, models.Unigram)
         self._is_byte_level = isinstance(inner.decoder, decoders.ByteLevel)
         self.vocab_size: int = 1 + max(inner.get_vocab(with_added_tokens=True).values(), default=-1)
         self._special = {i: token.content for i, token in inner.get_added_tokens_decoder().items() if token.special}
@@ -87,6 +91,16 @@ class Tokenizer:
         self._characters = self._single_characters()
         self.mask: int | None = None
         """The control token that a text may name: [MASK] of a model that predicts masked words. None for no such."""
+
+    @cached_property
+    def _without_controls(self) -> tokenizers.Tokenizer:
+        """The same tokenizer, whose model never finds a control token in a text: a unigram model has them as pieces."""
+        tree = json.loads(self._inner.to_str())
+        controls = set(self.control_tokens)
+        tree["model"]["vocab"] = [[token, NEVER if token in controls else n] for token, n in tree["model"]["vocab"]]
+        found = tokenizers.Tokenizer.from_str(json.dumps(tree))
+        found.encode_special_tokens = True
+        return found
 
     def _first_special(self, names: tuple[str, ...]) -> int | None:
         """The id of the first of these names that is a special token; Qwen's <unk> is ordinary text, from web pages."""
@@ -176,7 +190,8 @@ class Tokenizer:
             if self._longest is not None and len(text) > self._longest:
                 raise ArgumentError("tokenizer-text-long", found=len(text), most=self._longest)
         if self._characters is None:
-            encode = self._inner.encode_batch
+            names_control = self._is_unigram and any(name in text for name in self.control_tokens for text in texts)
+            encode = (self._without_controls if names_control else self._inner).encode_batch
             return [found.ids for found in _call(lambda: encode(list(texts), add_special_tokens=False))]
         return [self._encode_characters(text, self._characters) for text in texts]
 
@@ -227,18 +242,21 @@ class Tokenizer:
 
     def raw_tokens(self, ids: Iterable[int]) -> list[str]:
         """The spelling of each id in the vocabulary, such as Ġcat."""
-        return [self._inner.id_to_token(i) or "" for i in self._checked_ids(ids)]
+        return [self._spelling(i) for i in self._checked_ids(ids)]
 
     def token_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each id of one text."""
         return token_bytes(self.raw_tokens(ids), self._is_byte_level)
+
+    def _spelling(self, i: int) -> str:
+        return (self._inner.id_to_token(i) or "").removeprefix(WRITTEN_ONLY)
 
     def _piece(self, i: int) -> str:
         if i in self._special:
             return self._special[i]
         if i >= self.vocab_size:
             return f"⟨{i}⟩"
-        token = self._inner.id_to_token(i) or ""
+        token = self._spelling(i)
         if not self._is_byte_level:
             return token.replace(MARK, " ")
         raw = byte_level_bytes(token)

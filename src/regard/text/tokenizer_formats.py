@@ -1,10 +1,16 @@
-"""Tokenizers of files other than tokenizer.json: a GGUF file, BERT's vocab.txt, GPT-2's vocab.json with merges.txt."""
+"""Tokenizers of files other than tokenizer.json: GGUF, SentencePiece, BERT's vocab.txt, GPT-2's vocab.json and merges.
+
+A SentencePiece model is a protocol buffer, read here without the package: it holds what a GGUF file says of its
+tokenizer, so both become a tokenizer.json by the same functions.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
@@ -13,7 +19,7 @@ from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.output import reason_of
 from regard.files.safe_open import read_file
 from regard.messages import Listed
-from regard.text.segmentation import MARK
+from regard.text.segmentation import MARK, WRITTEN_ONLY
 from regard.text.tokenizer import LARGEST_FILE, Tokenizer
 from regard.text.tokenizer_checks import MOST_UNIGRAM_CHARACTERS
 
@@ -50,8 +56,11 @@ SPLITS: dict[str, list[Json]] = {
 
 def gguf_tokenizer(path: Path, metadata: Mapping[str, Any]) -> Tokenizer | None:
     """The tokenizer of a file, tried in a separate process as any other one; None where the file has none."""
-    if "tokenizer.ggml.model" not in metadata:
-        return None
+    return None if "tokenizer.ggml.model" not in metadata else _from_metadata(path, metadata, {})
+
+
+def _from_metadata(path: Path, metadata: Mapping[str, Any], more: Mapping[str, int]) -> Tokenizer:
+    """The tokenizer that these keys describe; `more` are ids of control tokens that another file names."""
     try:
         tree = _tree(path, metadata)
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -60,7 +69,8 @@ def gguf_tokenizer(path: Path, metadata: Mapping[str, Any]) -> Tokenizer | None:
     count = len(metadata["tokenizer.ggml.tokens"])
     ids = {ours: metadata.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
     named = {ours: number for ours, number in ids.items() if type(number) is int and number < count}
-    return Tokenizer.from_content(path, json.dumps(tree, ensure_ascii=False).encode(), named=named, gaps=True)
+    content = json.dumps(tree, ensure_ascii=False).encode()
+    return Tokenizer.from_content(path, content, named=named | dict(more), gaps=True)
 
 
 def _tree(path: Path, metadata: Mapping[str, Any]) -> Json:
@@ -216,14 +226,18 @@ def _unigrams(path: Path, metadata: Mapping[str, Any], tokens: list[str]) -> Jso
     scores = metadata["tokenizer.ggml.scores"].tolist()
     marks = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
     table = metadata.get("tokenizer.ggml.precompiled_charsmap")
-    normalizer = None
+    steps: list[Json] = []
     if table is not None and table.size:
         map_text = base64.b64encode(table.astype("u1").tobytes()).decode()
-        normalizer = {"type": "Precompiled", "precompiled_charsmap": map_text}
+        steps.append({"type": "Precompiled", "precompiled_charsmap": map_text})
+    if metadata.get("tokenizer.ggml.remove_extra_whitespaces", False):
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    written = {"type": "Replace", "pattern": {"String": WRITTEN_ONLY}, "content": ""}
     return {
-        "normalizer": normalizer,
+        "normalizer": {"type": "Sequence", "normalizers": steps} if steps else None,
         "pre_tokenizer": marks,
-        "decoder": marks,
+        "decoder": {"type": "Sequence", "decoders": [written, marks]},
         "model": {
             "type": "Unigram",
             "unk_id": metadata.get("tokenizer.ggml.unknown_token_id", 2),
@@ -257,6 +271,144 @@ def _template(kind: str, metadata: Mapping[str, Any], tokens: list[str], own: Js
         "pair": [*items("A", 0), *items("B", 1)],
         "special_tokens": special,
     }
+
+
+# --- SentencePiece ---------------------------------------------------------------------------------------
+
+_BPE, _UNIGRAM = 2, 1
+_DEFAULT_IDS = {"unknown": 0, "bos": 1, "eos": 2, "padding": -1}
+_OWN_MARK = "<unk>"
+
+
+def sentence_piece_tokenizer(
+    path: Path,
+    *,
+    named: Mapping[str, int],
+    added: Mapping[int, tuple[str, bool]] | None = None,
+    around: tuple[bool, bool] | None = None,
+) -> Tokenizer:
+    """The tokenizer of a SentencePiece model, as tokenizer.model or spiece.model. FileError if it is invalid.
+
+    added    tokens beyond those of the file: their text, and whether each is a control token
+    around   whether <s> comes before a text, and </s> after it; by default as Llama (<s>) and T5 (</s>) have it
+    """
+    metadata = _sentence_piece_metadata(path)
+    tokens, kinds = list(metadata["tokenizer.ggml.tokens"]), metadata["tokenizer.ggml.token_type"].tolist()
+    for number, (text, special) in sorted((added or {}).items()):
+        if len(tokens) <= number < MOST_TOKENS:
+            tokens += [f"<unused {at}>" for at in range(len(tokens), number + 1)]
+            kinds += [CONTROL] * (len(tokens) - len(kinds))
+            tokens[number], kinds[number] = text, CONTROL if special else USER_DEFINED
+    scores = np.zeros(len(tokens), np.float32)
+    scores[: len(metadata["tokenizer.ggml.scores"])] = metadata["tokenizer.ggml.scores"]
+    more = {"tokens": tokens, "token_type": np.array(kinds), "scores": scores}
+    if around is not None:
+        more |= {"add_bos_token": around[0], "add_eos_token": around[1]}
+    return _from_metadata(path, metadata | {f"tokenizer.ggml.{name}": value for name, value in more.items()}, named)
+
+
+def marian_tokenizer(source: Path, vocabulary: Path, *, named: Mapping[str, int]) -> Tokenizer:
+    """The tokenizer of a Marian model: source.spm divides a text, and vocab.json numbers the pieces of both languages.
+
+    A piece of the other language is only written, never found in a text: its spelling begins with `WRITTEN_ONLY`. A
+    character that source.spm does not know is <unk>.
+    """
+    ids = _read_vocabulary(vocabulary)
+    metadata = _sentence_piece_metadata(source)
+    scores = dict(zip(metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.scores"].tolist(), strict=True))
+    if sorted(ids.values()) != list(range(len(ids))) or _OWN_MARK not in ids:
+        raise FileError("model-garbled", path=str(vocabulary), place="0 … n - 1")
+    controls = {"<pad>": CONTROL, "</s>": CONTROL, _OWN_MARK: UNKNOWN}
+    tokens, kinds, found = [""] * len(ids), [NORMAL] * len(ids), [0.0] * len(ids)
+    for token, number in ids.items():
+        is_language = token.startswith(">>") and token.endswith("<<")  # >>cmn_Hans<< before a text
+        kinds[number] = USER_DEFINED if is_language else controls.get(token, NORMAL)
+        known = token in scores or kinds[number] != NORMAL
+        tokens[number], found[number] = token if known else WRITTEN_ONLY + token, scores.get(token, 0.0)
+    more: Json = {"tokens": tokens, "token_type": np.array(kinds), "scores": np.array(found, np.float32)}
+    more |= {"unknown_token_id": ids[_OWN_MARK], "eos_token_id": ids.get("</s>"), "model": "t5", "add_bos_token": False}
+    more["padding_token_id"] = ids.get("<pad>")
+    return _from_metadata(source, metadata | {f"tokenizer.ggml.{name}": value for name, value in more.items()}, named)
+
+
+def _sentence_piece_metadata(path: Path) -> Json:
+    """What a GGUF file would say of this SentencePiece model."""
+    try:
+        return _parsed_pieces(memoryview(read_file(path, most=LARGEST_FILE)))
+    except (ValueError, IndexError, struct.error) as error:
+        raise FileError("tokenizer-garbled", path=str(path), reason=reason_of(error)) from error
+
+
+def _parsed_pieces(content: memoryview) -> Json:
+    tokens: list[str] = []
+    scores: list[float] = []
+    kinds: list[int] = []
+    normal: dict[int, Any] = {2: b"", 3: 1, 4: 1}
+    model, ids = _UNIGRAM, dict(_DEFAULT_IDS)
+    numbers = {40: "unknown", 41: "bos", 42: "eos", 43: "padding"}
+    for field, value in _fields(content):
+        if field == 1:
+            piece: dict[int, Any] = {1: b"", 2: b"\0\0\0\0", 3: NORMAL} | dict(_fields(value))
+            tokens.append(bytes(piece[1]).decode())
+            scores.append(struct.unpack("<f", piece[2])[0])
+            kinds.append(int(piece[3]))
+        elif field == 2:
+            about = dict(_fields(value))
+            model = about.get(3, _UNIGRAM)
+            ids |= {name: _signed(about[number]) for number, name in numbers.items() if number in about}
+        elif field == 3:
+            normal |= dict(_fields(value))
+    if model not in (_BPE, _UNIGRAM):
+        raise ValueError(f"model_type {model}")
+    if not tokens or len(tokens) > MOST_TOKENS:
+        raise ValueError(f"{len(tokens)} pieces")
+    found: Json = {
+        "model": "llama" if model == _BPE else "t5",
+        "tokens": tokens,
+        "scores": np.array(scores, np.float32),
+        "token_type": np.array(kinds),
+        "add_space_prefix": bool(normal[3]),
+        "remove_extra_whitespaces": bool(normal[4]),
+        "precompiled_charsmap": np.frombuffer(normal[2], np.uint8),
+    }
+    found |= {f"{name}_token_id": number for name, number in ids.items() if 0 <= number < len(tokens)}
+    return {f"tokenizer.ggml.{name}": value for name, value in found.items()}
+
+
+def _fields(content: memoryview) -> Iterator[tuple[int, Any]]:
+    """The fields of a message of protocol buffers: numbers as they are, everything else as bytes."""
+    at = 0
+    while at < len(content):
+        key, at = _varint(content, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = _varint(content, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            length, at = _varint(content, at)
+        else:
+            length = {1: 8, 5: 4}.get(kind, -1)
+        if length < 0 or at + length > len(content):
+            raise ValueError(f"{at}")
+        yield key >> 3, content[at : at + length]
+        at += length
+
+
+def _varint(content: memoryview, at: int) -> tuple[int, int]:
+    """A number of one to ten bytes, and the place after it."""
+    found = 0
+    for shift in range(0, 70, 7):
+        byte = content[at]
+        at += 1
+        found |= (byte & 127) << shift
+        if byte < 128:
+            return found, at
+    raise ValueError(f"{at}")
+
+
+def _signed(number: int) -> int:
+    return number - 2**64 if number >= 2**63 else number
 
 
 # --- vocab.txt, vocab.json and merges.txt ----------------------------------------------------------------
@@ -296,12 +448,7 @@ def byte_pair_tokenizer(
     prefix    put a space before a text
     special   control tokens besides those of `named` and `around`
     """
-    try:
-        tokens = parse_json(read_file(vocabulary, most=LARGEST_FILE))
-    except JsonError as error:
-        raise FileError("model-garbled", path=str(vocabulary), place=str(error)) from error
-    if not isinstance(tokens, dict) or not all(type(number) is int and number >= 0 for number in tokens.values()):
-        raise FileError("model-garbled", path=str(vocabulary), place="{…}")
+    tokens = _read_vocabulary(vocabulary)
     pairs = []
     for number, line in enumerate(_lines(merges), 1):
         if line.startswith("#version") or not line:
@@ -327,6 +474,17 @@ def byte_pair_tokenizer(
             special_tokens=[(name, tokens[name]) for name in marks],
         )
     return Tokenizer(inner, named=named)
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    """The id of each token."""
+    try:
+        tokens = parse_json(read_file(path, most=LARGEST_FILE))
+    except JsonError as error:
+        raise FileError("model-garbled", path=str(path), place=str(error)) from error
+    if not isinstance(tokens, dict) or not all(type(number) is int and number >= 0 for number in tokens.values()):
+        raise FileError("model-garbled", path=str(path), place="{…}")
+    return tokens
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """Tokenizers of folders without tokenizer.json: the same ids around and in a text as transformers'; masks by name."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import transformers as hf
 from public_folders import SMALL, byte_tokenizer, saved
 
 import regard
+from regard.errors import FileError
+from regard.language.loading import convert
 from regard.text import Tokenizer
 
 INNER = json.loads(byte_tokenizer().to_str())["model"]
@@ -113,3 +116,127 @@ def test_roberta_takes_the_space_before_its_mask(tmp_path: Path) -> None:
         assert lm.special.around(lm.tokenizer.encode(text)) == theirs(text)["input_ids"], text
     seen = lm.see("The <mask> sat.")
     assert np.asarray(seen.trace[0].weights()).shape[2] == len(theirs("The <mask> sat.")["input_ids"])
+
+
+# --- SentencePiece ------------------------------------------------------------------------------------------
+
+
+def varint(number: int) -> bytes:
+    found = b""
+    while number > 127:
+        found, number = found + bytes([number & 127 | 128]), number >> 7
+    return found + bytes([number])
+
+
+def field(number: int, value: bytes | int | float) -> bytes:
+    """A field of a message of protocol buffers."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value % 2**64)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+UNIGRAM, BPE = 1, 2
+CONTROLS = {"<unk>": 2, "<s>": 3, "</s>": 3}
+
+
+def pieces(path: Path, scores: dict[str, float], kind: int, *, trainer: bytes = b"", prefix: int = 1) -> Path:
+    """A SentencePiece model: the control tokens, and pieces with their scores."""
+    content = b""
+    for piece, score in {**dict.fromkeys(CONTROLS, 0.0), **scores}.items():
+        content += field(1, field(1, piece.encode()) + field(2, score) + field(3, CONTROLS.get(piece, 1)))
+    content += field(2, field(3, kind) + trainer) + field(3, field(2, b"") + field(3, prefix))
+    path.write_bytes(content)
+    return path
+
+
+WORDS = {"▁the": -1.0, "▁cat": -2.0, "▁": -4.0, **dict.fromkeys("acehst</>unk", -6.0), "he": -3.0}
+NAME = {piece: number for number, piece in enumerate([*CONTROLS, *WORDS])}
+
+
+def ids(*names: str) -> list[int]:
+    return [NAME[name] for name in names]
+
+
+def llama_without_json(path: Path, count: int = len(NAME)) -> Path:
+    return saved(path, hf.LlamaForCausalLM(hf.LlamaConfig(**SMALL, vocab_size=count, bos_token_id=1, eos_token_id=2)))
+
+
+def test_sentence_pieces_of_llama(tmp_path: Path) -> None:
+    """The pair with the best score is merged first; recorded from sentencepiece 0.2.1."""
+    folder = llama_without_json(tmp_path, len(NAME) + 2)
+    scores = {"h": -9.0, **WORDS, "▁t": -2.5, "▁th": -2.0}
+    pieces(folder / "tokenizer.model", scores, BPE)
+    about = {"added_tokens_decoder": {str(len(scores) + 3): {"content": "<|end|>", "special": True}}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+    lm = regard.load(folder)
+    names = [*CONTROLS, *scores]
+    assert lm.tokenizer.raw_tokens(lm.tokenizer.encode("the cat</s>")) == [
+        "▁the", "▁", "c", "a", "t", "<", "/", "s", ">",
+    ]  # fmt: skip
+    assert lm.special.around([]) == [names.index("<s>")]
+    assert "<|end|>" in lm.tokenizer.control_tokens
+    assert lm.tokenizer.decode(lm.tokenizer.encode("the  cat")) == "the  cat"
+
+
+def test_sentence_pieces_of_t5(tmp_path: Path) -> None:
+    """The most likely division, without repeated spaces; names of control tokens stay text."""
+    config = hf.T5Config(vocab_size=len(NAME), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    folder = saved(tmp_path, hf.T5ForConditionalGeneration(config), decoder_start_token_id=0, eos_token_id=2)
+    pieces(folder / "spiece.model", WORDS, UNIGRAM)
+    lm = regard.load(folder)
+    assert lm.tokenizer.encode("  the   cat ") == ids("▁the", "▁cat")
+    assert lm.tokenizer.encode("the</s>") == ids("▁the", "<", "/", "s", ">")
+    assert lm.tokenizer.encode("the <unk>Z") == ids("▁the", "▁", "<", "u", "n", "k", ">", "<unk>")
+    assert lm.special.around([]) == ids("</s>")
+    assert lm.see("the cat").trace[0].key_tokens == (("the", "cat", "</s>"),)
+
+
+def marian_with_pieces(folder: Path) -> Path:
+    """The target language has pieces of its own, which are never found in a text."""
+    vocabulary = {"</s>": 0, "<unk>": 1, "▁cat": 2, "▁": 3, "猫": 4, "▁the": 5, ">>cmn_Hans<<": 6, "the": 7, "<pad>": 8}
+    config = hf.MarianConfig(
+        vocab_size=9,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        pad_token_id=8,
+        decoder_start_token_id=8,
+        eos_token_id=0,
+    )
+    saved(folder, hf.MarianMTModel(config), decoder_start_token_id=8, eos_token_id=0, pad_token_id=8)
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    pieces(folder / "source.spm", WORDS, UNIGRAM)
+    pieces(folder / "target.spm", {"▁": -1.0, "猫": -1.0, "the": -1.0}, UNIGRAM)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::regard.language.hub_files.UnusedKeysWarning")
+def test_sentence_pieces_of_marian(tmp_path: Path) -> None:
+    lm = regard.load(marian_with_pieces(tmp_path / "model"))
+    assert lm.tokenizer.encode("the cat") == [5, 2]
+    assert lm.tokenizer.encode(">>cmn_Hans<< cat") == [6, 2]
+    assert lm.tokenizer.encode("猫") == [3, 1]  # not a character of the source language
+    assert lm.tokenizer.decode([3, 4, 7, 0]) == "猫the"
+    assert lm.tokenizer.pieces([4, 7]) == ["猫", "the"]
+    assert lm.special.around([5]) == [5, 0]
+    assert isinstance(lm.translate("the cat"), str)
+    convert(tmp_path / "model", tmp_path / "again")
+    assert regard.load(tmp_path / "again").tokenizer.encode("the cat") == [5, 2]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x0a", b"\x0a\x05abc", b"\xff" * 20, b"\x0b\x01", field(1, b"\x0a\x01\xff"), field(2, field(3, 3))],
+    ids=["empty", "no length", "cut", "endless number", "group", "not UTF-8", "words"],
+)
+def test_damaged_sentence_pieces_are_refused(content: bytes, tmp_path: Path) -> None:
+    folder = llama_without_json(tmp_path)
+    (folder / "tokenizer.model").write_bytes(content)
+    with pytest.raises(FileError, match=r"tokenizer\.model"):
+        regard.load(folder)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,21 @@ LARGEST_INDEX = 2**25
 MOST_SHARDS = 10_000
 ADAPTER, LARGEST_ADAPTER = "adapter_config.json", 2**20
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "consolidated.00.pth")
+WEIGHT_ENDINGS = (
+    ".safetensors",
+    ".gguf",
+    ".h5",
+    ".msgpack",
+    ".onnx",
+    ".bin",
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".npz",
+    ".incomplete",
+)
+"""Of files with weights that are not where `transformers` has them."""
+_SHARD_NUMBER = re.compile(r"-\d{5}-of-\d{5}\.safetensors$")
 _SHARD_NAME = re.compile(r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)\.)[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}\.safetensors")
 """A file name in any system: no folder, no drive, no device of Windows."""
 
@@ -138,6 +154,11 @@ def _absent(folder: Path) -> FileError:
     pickles = [name for name in PICKLES if os.path.lexists(folder / name)]
     if pickles:
         return FileError("weights-pickle", path=str(folder), found=Listed(pickles))
+    others = sorted(one.name for one in folder.iterdir() if one.name.endswith(WEIGHT_ENDINGS))
+    if others:
+        is_shard = any(_SHARD_NUMBER.search(name) for name in others)
+        key = "weights-without-index" if is_shard else "weights-other"
+        return FileError(key, path=str(folder), names=Listed.few(others))
     return FileError("weights-absent", path=str(folder))
 
 
@@ -213,6 +234,14 @@ def read_hub_model(folder: Path, about: Mapping[str, Any]) -> Described:
     return of_family(folder / CONFIG, about, lambda: ShardedTensors(folder))
 
 
+def check_not_quantised(path: Path, about: Mapping[str, Any]) -> None:
+    """FileError for weights that another package packed: those of GPTQ, AWQ, bitsandbytes and the like."""
+    found = about.get("quantization_config")
+    if found is not None:
+        method = found.get("quant_method") if isinstance(found, dict) else None
+        raise FileError("config-quantised", path=str(path), method=shortened(method))
+
+
 def of_family(path: Path, about: Mapping[str, Any], open_tensors: Callable[[], HubTensors]) -> Described:
     """The same for tensors of any kind of file, which are opened once the family is known; `path` is for messages."""
     kind = about.get("model_type")
@@ -220,6 +249,7 @@ def of_family(path: Path, about: Mapping[str, Any], open_tensors: Callable[[], H
         raise FileError("family-missing", path=str(path))
     if kind not in FAMILIES:
         raise FileError("family-unknown", path=str(path), found=kind[:80], names=Listed(FAMILIES))
+    check_not_quantised(path, about)
     family, tensors = FAMILIES[kind], open_tensors()
     keys = ConfigKeys(path, about, frozenset(tensors))
     try:

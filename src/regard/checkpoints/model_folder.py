@@ -133,10 +133,21 @@ def is_known_family(about: Mapping[str, Any]) -> bool:
 def _about(source: Path) -> Any:
     """The content of config.json."""
     if not source.is_dir():
-        raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
-    if not os.path.lexists(source / CONFIG) and os.path.lexists(source / ADAPTER):
-        raise adapter_error(source)
+        key = "model-file" if source.exists() else "model-no-folder"
+        raise FileError(key, path=str(source), folder=str(source.parent))
+    if not os.path.lexists(source / CONFIG):
+        raise _without_config(source)
     return read_json(file_in_folder(source, CONFIG))
+
+
+def _without_config(source: Path) -> FileError:
+    """The error for a folder without config.json: what it is instead, or where the model is."""
+    if os.path.lexists(source / ADAPTER):
+        return adapter_error(source)
+    found = sorted(one.name for one in source.iterdir() if os.path.lexists(one / CONFIG))
+    if found:
+        return FileError("model-in-subfolder", path=str(source), names=Listed.few(found))
+    return FileError("model-no-config", path=str(source))
 
 
 def _read(source: Path, about: Any) -> tuple[ModelConfig, Weights]:
@@ -177,7 +188,8 @@ def file_in_folder(folder: Path, name: str) -> Path:
 
 def _config(path: Path, about: Any) -> ModelConfig:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileError("model-not-ours", path=str(path))
+        is_other = isinstance(about, dict) and "format" not in about
+        raise FileError("family-missing" if is_other else "model-not-ours", path=str(path))
     version = about.get("version")
     if type(version) is not int or version < 1:
         raise FileError("model-garbled", path=str(path), place="version")

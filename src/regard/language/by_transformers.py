@@ -15,7 +15,8 @@ from regard.arrays import to_numpy
 from regard.axes import in_range
 from regard.capture import edit, watch
 from regard.config import TransformerConfig
-from regard.errors import ArgumentError, TooLargeError
+from regard.errors import ArgumentError, RegardError, TooLargeError
+from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
 from regard.language.input_text import check_text
 from regard.language.model import LanguageModel, padded
@@ -56,13 +57,13 @@ class TransformersModel(LanguageModel):
         import torch
 
         ids, keep = (torch.from_numpy(array) for array in padded(texts))
-        with torch.no_grad():
+        with torch.no_grad(), computing(self.name):
             vectors = self.model.base_model(input_ids=ids, attention_mask=keep.long()).last_hidden_state
         return [each[: len(one)].numpy() for each, one in zip(vectors, texts, strict=True)]
 
     @property
     def generator(self) -> "TransformersGenerator":
-        return TransformersGenerator(self.model)
+        return TransformersGenerator(self.model, self.name)
 
     def record(self, ids: list[int]) -> Trace:
         return self._watched(See(qk=True), ids)
@@ -156,7 +157,7 @@ class TransformersModel(LanguageModel):
 
         if self.limit is not None:
             max_new = max(1, min(max_new, self.limit - 1 - (0 if self.settings.task == "translation" else len(ids))))
-        with torch.no_grad(), quiet():
+        with torch.no_grad(), quiet(), computing(self.name):
             mask = torch.ones(1, len(ids), dtype=torch.long)
             found = self.model.generate(
                 torch.tensor([ids]), attention_mask=mask, max_new_tokens=max_new, max_length=None, **options
@@ -168,7 +169,7 @@ class TransformersModel(LanguageModel):
     def _run(self, *texts: list[int]) -> "torch.Tensor":
         import torch
 
-        with torch.no_grad():
+        with torch.no_grad(), computing(self.name):
             ids, *source = (torch.tensor([one]) for one in texts)
             given = {"input_ids": ids} if not source else {"input_ids": source[0], "decoder_input_ids": ids}
             found = self.model(**given, use_cache=False) if self._takes_cache() else self.model(**given)
@@ -201,20 +202,20 @@ class TransformersModel(LanguageModel):
 class TransformersGenerator:
     """A module of `transformers` as `regard.generation` drives it."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, name: str) -> None:
+        self._model, self._name = model, name
 
     def begin(self, **options: Any) -> "TransformersDecoding":
         """An empty cache."""
-        return TransformersDecoding(self._model)
+        return TransformersDecoding(self._model, self._name)
 
 
 class TransformersDecoding:
     """A batch of texts without padding that a module of `transformers` decodes, with its own cache."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, name: str) -> None:
         text = model.config.get_text_config()
-        self._model, self._cache = model, None
+        self._model, self._cache, self._name = model, None, name
         self.vocab_size = int(text.vocab_size)
         self.max_len = _limit(model)
         self._read = np.zeros((1, 0), np.int64)
@@ -238,7 +239,7 @@ class TransformersDecoding:
         before = np.repeat(self._read[:1], len(new), 0) if not self.length else self._read
         self._read = np.concatenate((before, new), 1)
         given = self._read if self._cache is None else new
-        with torch.no_grad(), quiet():
+        with torch.no_grad(), quiet(), computing(self._name):
             found = self._model(input_ids=torch.from_numpy(given), past_key_values=self._cache, use_cache=True)
         self._cache = getattr(found, "past_key_values", None)
         logits: torch.Tensor = found.logits[:, -new.shape[1] :].float()
@@ -269,6 +270,17 @@ def _limit(model: Any) -> int | None:
     tables = (module for name, module in model.named_modules() if name.endswith("position_embeddings"))
     padding = next((getattr(table, "padding_idx", None) for table in tables), None)
     return found if padding is None else found - padding - 1
+
+
+@contextmanager
+def computing(name: str) -> Iterator[None]:
+    """A failure inside the package, which raises many kinds, as ArgumentError; our errors as they are."""
+    try:
+        yield
+    except (RegardError, MemoryError):
+        raise
+    except Exception as error:
+        raise ArgumentError("transformers-failed", name=name, reason=reason_of(error)) from error
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def find_model(source: str | os.PathLike[str]) -> Path:
         raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
     if is_gguf(folder):
         return folder
-    return model_folder_of(folder)
+    return newest_snapshot(folder) or model_folder_of(folder)
 
 
 def bundled(name: str) -> Path:
@@ -272,9 +272,13 @@ def cache_folder() -> Path:
 
 def cached(name: str) -> Path | None:
     """The folder of a model in the cache, the revision that was pulled last as "main"; None if it is not there."""
-    if not HUB_ID.fullmatch(name):
+    return newest_snapshot(cache_folder() / f"models--{name.replace('/', '--')}") if HUB_ID.fullmatch(name) else None
+
+
+def newest_snapshot(model: Path) -> Path | None:
+    """The revision in a model's folder of the cache that was pulled last as "main"; None in any other folder."""
+    if not model.name.startswith("models--") or os.path.lexists(model / CONFIG):
         return None
-    model = cache_folder() / f"models--{name.replace('/', '--')}"
     try:
         commit = read_file(model / "refs" / "main", most=1024).decode("ascii").strip()
     except (FileError, ValueError):

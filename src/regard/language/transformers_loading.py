@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from regard.arrays import is_integer
 from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.families.config_keys import MOST_LAYERS
-from regard.checkpoints.hub_folder import ShardedTensors
+from regard.checkpoints.hub_folder import ShardedTensors, check_not_quantised
 from regard.errors import FileError, require_package
 from regard.files.output import reason_of
 from regard.language.by_transformers import TransformersModel, quiet
@@ -59,7 +60,8 @@ def load_by_transformers(
             raise
         raise FileError("family-unknown", path=path, found=kind[:80], names=Listed(FAMILIES)) from error
     if kind not in package.CONFIG_MAPPING:
-        raise FileError("family-nowhere", path=path, found=kind[:80], version=package.__version__)
+        key = "family-code" if files.config.get("auto_map") else "family-nowhere"
+        raise FileError(key, path=path, found=kind[:80], version=package.__version__)
     try:
         package.utils.logging.disable_progress_bar()
         with quiet():
@@ -109,8 +111,7 @@ def _reason(kind: str, asked: bool, refusal: FileError | None) -> str:
 
 def _checked(path: str, given: Mapping[str, Any], tensors: ShardedTensors) -> dict[str, Any]:
     """The keys of config.json without those that lead elsewhere. FileError for a number that no model has."""
-    if given.get("quantization_config") is not None:
-        raise FileError("config-quantised", path=path)
+    check_not_quantised(Path(path), given)
     shapes = tensors.shapes
     elements = sum(map(prod, shapes.values()))
     for place, name, value in _numbers(given):

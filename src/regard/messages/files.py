@@ -252,6 +252,12 @@ MESSAGES: dict[str, Message] = {
         en="{path} is a file; a model is a folder with config.json and model.safetensors",
         zh="{path} 是文件；模型是一个文件夹，里面有 config.json 和 model.safetensors",
     ),
+    "model-file": Message(
+        en="{path} is a file; a model is a folder with config.json and model.safetensors, or a .gguf file: "
+        "use {folder}",
+        zh="{path} 是文件；模型是一个文件夹，里面有 config.json 和 model.safetensors，也可以是 .gguf 文件："
+        "请改用 {folder}",
+    ),
     "model-outside": Message(
         en="{path} is a link to {target}, outside of its folder; put the file itself there instead of a link",
         zh="{path} 指向 {target}，在所属文件夹之外；请放入文件本身，不要放链接",
@@ -261,8 +267,8 @@ MESSAGES: dict[str, Message] = {
         zh="无法读取 {path}（{reason}）",
     ),
     "model-garbled": Message(
-        en="{path} is damaged: {place} is not valid; save the model again with save_model(folder, config, tensors)",
-        zh="{path} 已损坏：{place} 处的内容无效；请用 save_model(folder, config, tensors) 重新保存",
+        en="{path} is damaged: {place} is not valid; download the file again, or save the model again",
+        zh="{path} 已损坏：{place} 处的内容无效；请重新下载这个文件，或重新保存模型",
     ),
     "model-part-large": Message(
         en="{path} is damaged: its {place} takes {found}; the maximum is {most}; "
@@ -304,8 +310,10 @@ MESSAGES: dict[str, Message] = {
         "（pip install 'transformers>=5'），regard.load 可以打开任何模型",
     ),
     "family-missing": Message(
-        en="{path} has neither regard's format nor a model_type, so it does not say what model this is",
-        zh="{path} 既不是 regard 的格式，也没有 model_type，看不出是什么模型",
+        en="{path} has neither regard's format nor a model_type, so it does not say what model this is; use the "
+        "config.json that belongs to the weights, or add its model_type, such as llama",
+        zh="{path} 既不是 regard 的格式，也没有 model_type，看不出是什么模型；请使用与权重配套的 config.json，"
+        "或补上 model_type，例如 llama",
     ),
     "config-key-value": Message(
         en="{path}: {name} is {value}; it must be one of: {wanted}",
@@ -347,6 +355,28 @@ MESSAGES: dict[str, Message] = {
         "AutoPeftModelForCausalLM.from_pretrained(…).merge_and_unload().save_pretrained(…), and load that folder",
         zh="{path} 是适配器，只含对模型 {base!r} 的改动；请在装有 peft 的环境里合并："
         "AutoPeftModelForCausalLM.from_pretrained(…).merge_and_unload().save_pretrained(…)，再加载合并后的文件夹",
+    ),
+    "weights-without-index": Message(
+        en="{path} has its weights in several files, but not model.safetensors.index.json, which says what each holds; "
+        "download that file too (found: {names})",
+        zh="{path} 的权重分成了几个文件，却没有说明各文件内容的 model.safetensors.index.json；"
+        "请把它也下载下来（现有：{names}）",
+    ),
+    "weights-other": Message(
+        en="{path} has neither model.safetensors nor model.safetensors.index.json; of other weights it has {names}. "
+        "Download the model's safetensors files, or write them with transformers: model.save_pretrained(folder)",
+        zh="{path} 里没有 model.safetensors 和 model.safetensors.index.json，只有其他权重文件：{names}。"
+        "请下载该模型的 safetensors 文件，或用 transformers 写出：model.save_pretrained(folder)",
+    ),
+    "model-no-config": Message(
+        en="{path} has no config.json, so it is not the folder of a model: that has config.json and model.safetensors, "
+        "or is one .gguf file; is the download complete?",
+        zh="{path} 里没有 config.json，所以它不是模型的文件夹：模型的文件夹里有 config.json 和 model.safetensors，"
+        "模型也可以是一个 .gguf 文件；下载完整了吗？",
+    ),
+    "model-in-subfolder": Message(
+        en="{path} has no config.json, but its subfolders do: {names}; use one of them as the folder of the model",
+        zh="{path} 里没有 config.json，它的子文件夹里有：{names}；请把其中一个作为模型的文件夹",
     ),
     "weights-absent": Message(
         en="{path} has no weights: neither model.safetensors nor model.safetensors.index.json; "

@@ -83,10 +83,23 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 的 model_type 是 {found!r}，regard 和已安装的 transformers {version} 都不认识；"
         "请升级：pip install -U transformers",
     ),
+    "family-code": Message(
+        en="{path} has model_type {found!r}, whose code comes with the model (auto_map); regard never runs such code, "
+        "and the installed transformers {version} has none of its own: pip install -U transformers may bring it. Else "
+        "open the model yourself where you trust it, and record it with regard.watch",
+        zh="{path} 的 model_type 是 {found!r}，它的代码随模型提供（auto_map）；regard 从不运行这样的代码，"
+        "已安装的 transformers {version} 也没有自带：请先试试 pip install -U transformers；"
+        "否则请在你信任它的环境里自行打开模型，用 regard.watch 记录",
+    ),
+    "transformers-failed": Message(
+        en="{name} cannot be computed by transformers: {reason}",
+        zh="transformers 无法计算 {name}：{reason}",
+    ),
     "config-quantised": Message(
-        en="{path} has a quantization_config: the weights are stored in a form that regard does not read; use the "
-        "model's version without quantisation, or a GGUF file",
-        zh="{path} 有 quantization_config：权重经过量化，regard 读不了这种格式；请用该模型未量化的版本或 GGUF 文件",
+        en="{path} has a quantization_config ({method}): the weights are stored in a form that regard does not read; "
+        "use the model's version without quantisation, or a GGUF file",
+        zh="{path} 有 quantization_config（{method}）：权重经过量化，regard 读不了这种格式；"
+        "请用该模型未量化的版本或 GGUF 文件",
     ),
     "see-no-attention": Message(
         en="{name} ({kind}) has no attention to show; generate and chat work",
@@ -110,8 +123,9 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 要求 {found}，regard 不支持；支持的有：词元向量的平均、第一个、最大值，以及归一化",
     ),
     "tokenizer-absent": Message(
-        en="this model's folder has no tokenizer, so a text is a list of ids from 0 to {last}, such as 15 3 27; "
-        "found {found!r}",
-        zh="这个模型的文件夹里没有分词器，输入只能是 0 到 {last} 的 id，例如 15 3 27；实际为 {found!r}",
+        en="this model's folder has no tokenizer that regard reads, such as tokenizer.json, so a text is a list of ids "
+        "from 0 to {last}, such as 15 3 27; found {found!r}",
+        zh="这个模型的文件夹里没有 regard 能读的分词器（如 tokenizer.json），输入只能是 0 到 {last} 的 id，"
+        "例如 15 3 27；实际为 {found!r}",
     ),
 }

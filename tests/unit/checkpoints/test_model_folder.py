@@ -144,11 +144,11 @@ def test_unwritable_folder_is_named(tmp_path: Path) -> None:
 
 def test_absent_files_are_named(folder: Path) -> None:
     assert "no folder" in refused(folder / "none", "model-no-folder")
-    assert "is a file" in refused(folder / "config.json", "model-not-folder")
+    assert "is a file" in refused(folder / "config.json", "model-file")
     (folder / "model.safetensors").unlink()
     assert "model.safetensors" in refused(folder, "file-absent")
     (folder / "config.json").unlink()
-    assert "config.json" in refused(folder, "file-absent")
+    assert "config.json" in refused(folder, "model-no-config")
     (folder / "config.json").mkdir()
     refused(folder, "file-is-folder")
 
@@ -188,9 +188,11 @@ def test_other_content_raises(folder: Path) -> None:
     path = folder / "config.json"
     path.write_bytes(b'{"format": "\xff"}')
     refused(folder, "model-garbled")
-    for text in ("[]", "{}", '"regard-model"', '{"format": ["regard-model"]}'):
+    for text in ("[]", '"regard-model"', '{"format": ["regard-model"]}'):
         path.write_text(text, encoding="utf-8")
         refused(folder, "model-not-ours")
+    path.write_text("{}", encoding="utf-8")
+    assert "add its model_type" in refused(folder, "family-missing")
     path.write_text(" " * 2_000_000, encoding="utf-8")
     assert "1.9 MiB" in refused(folder, "file-too-large")
 

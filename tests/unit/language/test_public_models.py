@@ -278,6 +278,98 @@ def test_bad_folders_are_refused_with_the_fix(lang: Any, tmp_path: Path) -> None
         regard.load(folder)
 
 
+def without_weights(folder: Path, name: str) -> None:
+    (folder / "model.safetensors").rename(folder / name)
+
+
+def with_config(folder: Path, **changes: Any) -> None:
+    about = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
+    kept = {name: value for name, value in about.items() if value is not ...}
+    (folder / "config.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def into_subfolder(folder: Path) -> None:
+    (folder / "checkpoint-100").mkdir()
+    for one in list(folder.iterdir()):
+        if one.is_file():
+            one.rename(folder / "checkpoint-100" / one.name)
+
+
+OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
+    "weights of TensorFlow": (lambda f: without_weights(f, "tf_model.h5"), "weights-other", "tf_model.h5"),
+    "half downloaded": (lambda f: without_weights(f, "model.safetensors.incomplete"), "weights-other", "incomplete"),
+    "shards without their index": (
+        lambda f: without_weights(f, "model-00001-of-00001.safetensors"),
+        "weights-without-index",
+        "model.safetensors.index.json",
+    ),
+    "no config": (lambda f: (f / "config.json").unlink(), "model-no-config", "config.json"),
+    "checkpoints of a training": (into_subfolder, "model-in-subfolder", "checkpoint-100"),
+    "no model_type": (lambda f: with_config(f, model_type=...), "family-missing", "model_type"),
+    "quantised": (
+        lambda f: with_config(f, quantization_config={"quant_method": "awq", "bits": 4}),
+        "config-quantised",
+        "awq",
+    ),
+    "code of its own": (
+        lambda f: with_config(f, model_type="chatglm", auto_map={"AutoModel": "modeling_chatglm.Model"}),
+        "family-code",
+        "regard.watch",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FOLDERS)
+def test_other_folders_are_refused_with_the_fix(name: str, tmp_path: Path) -> None:
+    change, key, part = OTHER_FOLDERS[name]
+    change(llama(tmp_path / "model"))
+    with pytest.raises(FileError) as caught:
+        load(tmp_path / "model")
+    assert caught.value.key == key
+    assert all(part in caught.value.text(lang) for lang in LANGUAGES)
+
+
+def test_a_file_of_the_folder_names_the_folder(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "model")
+    with pytest.raises(FileError, match=f"use {folder}$"):
+        load(folder / "model.safetensors")
+
+
+def test_the_folder_of_the_cache_itself(tmp_path: Path) -> None:
+    """models--org--name holds its revisions as links to its own files."""
+    top, commit = tmp_path / "models--org--a name", "0" * 40
+    llama(top / "blobs")
+    (top / "snapshots" / commit).mkdir(parents=True)
+    for one in (top / "blobs").iterdir():
+        (top / "snapshots" / commit / one.name).symlink_to(Path("../../blobs") / one.name)
+    assert load(top).see("The cat").trace
+    (top / "refs").mkdir()
+    (top / "refs" / "main").write_text(commit)
+    assert load(top).folder == top / "snapshots" / commit
+
+
+@pytest.mark.parametrize("name", ["bos_token_id", "pad_token_id"])
+@pytest.mark.parametrize("value", [-1, 99_999])
+def test_begin_and_padding_outside_of_the_vocabulary_are_none(name: str, value: int, tmp_path: Path) -> None:
+    """Old conversions of Llama have pad_token_id -1; a model with fewer tokens keeps the bos_token_id of its origin."""
+    folder = llama(tmp_path)
+    with_config(folder, **{name: value})
+    (folder / "generation_config.json").unlink()
+    assert load(folder).see("The cat").trace
+
+
+def test_a_failure_inside_transformers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = load(llama(tmp_path), "transformers")
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise ValueError("get_seq_length can only be called on Attention layers")
+
+    monkeypatch.setattr(lm.model, "forward", fail)
+    for run in (lambda: lm.see("The cat"), lambda: lm.generate("The cat", max_new_tokens=2)):
+        with pytest.raises(ArgumentError, match="transformers: get_seq_length"):
+            run()
+
+
 def test_ids_outside_of_the_vocabulary_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"eos_token_id must be 0 … \d+; found 99999"):
         regard.load(llama(tmp_path, eos_token_id=99_999))

@@ -58,6 +58,41 @@ class ChosenHeads(NamedTuple):
     best: tuple[int, int] | None
     candidates: int | None = None
 
+    @property
+    def is_one_head(self) -> bool:
+        """Whether a single head is drawn in full."""
+        return not self.mean and self.heads is not None and len(self.heads) * len(self.records) == 1
+
+
+class OutputFiles(NamedTuple):
+    """The files to write; None where one is not requested."""
+
+    save: Path | None
+    html: Path | None
+    png: Path | None
+    svg: Path | None
+
+    def check(self) -> None:
+        """Raise, before a model runs, for a path that cannot be written or has another ending than its format."""
+        for file, endings in zip(self, ((TRACE,), PAGES, PICTURES, (VECTOR,)), strict=True):
+            if file is not None:
+                extension_of(file, *endings)
+                check_target(file)
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether a picture file takes the place of the picture in the terminal."""
+        return self.png is not None or self.svg is not None
+
+    def save_trace(self, trace: "Trace") -> None:
+        """Save all layers and heads to --save and --html."""
+        if self.save is not None:
+            trace.save(self.save, qk=True)
+            print_message(say("saved", file=self.save))
+        if self.html is not None:
+            trace.html(self.html)
+            print_message(say("saved", file=self.html))
+
 
 def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
     """The requested heads; without a request, the head that every view of the Trace opens with.
@@ -65,15 +100,8 @@ def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
     That is a head of cross-attention, or of self-attention if there is no cross-attention. Raises ArgumentError with
     the available choices.
     """
-    from regard.views.caption import opening_head
-
     if options == HeadOptions() and len(trace):
-        at, head = opening_head(trace, list(trace))
-        record = trace[at]
-        names = [one.name for one in trace if one.kind == record.kind]
-        layer, is_named = names.index(record.name), trace.opening == (record.name, head)
-        count = None if is_named else sum(one.shape[1] for one in trace)
-        return ChosenHeads([layer], [record], [head], False, (layer, head) if is_named else None, count)
+        return _opening(trace)
     best = None
     if trace.opening is not None and (opening := trace[trace.opening[0]]).kind == "cross":
         best = [one.name for one in trace if one.kind == opening.kind].index(opening.name), trace.opening[1]
@@ -100,22 +128,23 @@ def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
     return ChosenHeads(layers, [records[layer] for layer in layers], heads, options.head == MEAN, best)
 
 
+def _opening(trace: "Trace") -> ChosenHeads:
+    from regard.views.caption import opening_head
+
+    at, head = opening_head(trace, list(trace))
+    record = trace[at]
+    names = [one.name for one in trace if one.kind == record.kind]
+    layer, is_named = names.index(record.name), trace.opening == (record.name, head)
+    count = None if is_named else sum(one.shape[1] for one in trace)
+    return ChosenHeads([layer], [record], [head], False, (layer, head) if is_named else None, count)
+
+
 def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
     """A record as --json prints it; `weights` (H, T, S) has a map for each of the `heads`."""
     sides = {"queries": record.query_tokens, "written": record.written, "keys": record.key_tokens}
     tokens = {side: list(rows[0]) if rows else None for side, rows in sides.items()}
     about = {"name": record.name, "kind": record.kind, "layer": layer, "heads": heads}
     return about | tokens | {"weights": weights.tolist()}
-
-
-def save_files(trace: "Trace", save: "Path | None", html: "Path | None") -> None:
-    """Save all layers and heads to the requested files."""
-    if save is not None:
-        trace.save(save, qk=True)
-        print_message(say("saved", file=save))
-    if html is not None:
-        trace.html(html)
-        print_message(say("saved", file=html))
 
 
 def save_svg(record: "Record", head: int, path: "Path") -> None:
@@ -164,54 +193,45 @@ def see(
     svg: Annotated[Path | None, typer.Option("--svg", metavar="metavar-file", help="help-see-svg")] = None,
 ) -> None:
     columns = None if width is None else _columns(width)
-    for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES), (svg, (VECTOR,))):
-        if file is not None:
-            extension_of(file, *endings)
-            check_target(file)
+    files = OutputFiles(save, html, png, svg)
+    files.check()
     if model == HANDMADE:
-        if kind is not None or layer is not None:
-            raise ArgumentError("see-handmade-one")
-        if output is not None:
-            raise ArgumentError("see-handmade-output")
-        if silence:
-            raise ArgumentError("see-handmade-silence")
+        _check_handmade(kind, layer, output, silence)
         given = given_text(text)
-        sentence = say("see-sentence") if given is None else given
-        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png, svg=svg)
+        see_handmade(say("see-sentence") if given is None else given, head, files, columns=columns, as_json=as_json)
         return
     options = HeadOptions(kind, layer, head)
     options.check()
-    reader = load_model(model, backend)
+    lm = load_model(model, backend)
     given = given_text(text)
-    seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given.strip(), output)
+    seen = see_text(lm, TEXTS[lm.settings.task] if given is None else given.strip(), output)
     chosen = choose(seen.trace, options)
-    if silence and (chosen.heads is None or len(chosen.heads) * len(chosen.records) != 1):
+    if silence and not chosen.is_one_head:
         raise ArgumentError("see-silence-one")
-    if svg is not None and (chosen.mean or chosen.heads is None or len(chosen.heads) * len(chosen.records) != 1):
+    if svg is not None and not chosen.is_one_head:
         raise ArgumentError("see-svg-one")
-    save_files(seen.trace, save, html)
+    files.save_trace(seen.trace)
     if png is not None:
         _save_png(chosen, png)
-        print_message(say("saved", file=png))
     if svg is not None and chosen.heads is not None:
         save_svg(chosen.records[0], chosen.heads[0], svg)
     if as_json:
-        write_json(_as_json(reader, seen, chosen) | (_silenced_as_json(reader, seen, chosen) if silence else {}))
+        write_json(_as_json(lm, seen, chosen) | (_silenced_as_json(lm, seen, chosen) if silence else {}))
         return
-    put(first_line(reader, seen))
-    if png is None and svg is None:
-        named = bool(reader.settings.alignment_heads)
+    put(first_line(lm, seen))
+    if not files.is_picture:
+        named = bool(lm.settings.alignment_heads)
         _show(chosen, columns, None if options == HeadOptions() else ALL, named=named)
         if silence:
-            _show_silenced(reader, seen, chosen)
-        for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=options == HeadOptions()):
+            _show_silenced(lm, seen, chosen)
+        for key in _hints(seen, lm.settings.task, chosen, example=given is None, heads=options == HeadOptions()):
             print_message(say(key))
     hint_at_file("see", text)
 
 
-def first_line(reader: "LanguageModel", seen: "Seen") -> str:
+def first_line(lm: "LanguageModel", seen: "Seen") -> str:
     """The text as read and the output: with an arrow for a translation, else as one text."""
-    between = " → " if reader.settings.task == "translation" else ""
+    between = " → " if lm.settings.task == "translation" else ""
     return one_line(f"{seen.text}{between}{seen.output}")
 
 
@@ -251,16 +271,16 @@ def _show(chosen: ChosenHeads, columns: int | None, overview: str | None, *, nam
     sys.stdout.flush()
 
 
-def _silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> "list[SilencedToken]":
+def _silenced(lm: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> "list[SilencedToken]":
     assert chosen.heads is not None
-    return reader.silence(seen, chosen.records[0].name, chosen.heads[0])
+    return lm.silence(seen, chosen.records[0].name, chosen.heads[0])
 
 
-def _show_silenced(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> None:
+def _show_silenced(lm: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> None:
     """Print the written tokens whose probability changes most without the head, at most five."""
     from regard.views.labels import pad, row_label
 
-    silenced = _silenced(reader, seen, chosen)
+    silenced = _silenced(lm, seen, chosen)
     tokens = sorted(silenced, key=lambda one: one.after - one.before)[:MOST_SILENCED]
     put()
     if (most := _most_read(chosen, silenced.index(tokens[0]) if tokens else 0)) is not None:
@@ -287,8 +307,8 @@ def _most_read(chosen: ChosenHeads, number: int) -> tuple[str, float] | None:
     return record.key_tokens[0][int(weights.argmax())].strip(), float(weights.max())
 
 
-def _silenced_as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
-    return {"silenced": [one._asdict() for one in _silenced(reader, seen, chosen)]}
+def _silenced_as_json(lm: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
+    return {"silenced": [one._asdict() for one in _silenced(lm, seen, chosen)]}
 
 
 def _save_png(chosen: ChosenHeads, path: Path) -> None:
@@ -300,9 +320,10 @@ def _save_png(chosen: ChosenHeads, path: Path) -> None:
     records = [mean_of_heads(record) for record in chosen.records] if chosen.mean else chosen.records
     one = chosen.heads[0] if chosen.heads is not None and len(chosen.heads) == 1 else None
     save_plot(Trace(records), path, head=one)
+    print_message(say("saved", file=path))
 
 
-def _as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
+def _as_json(lm: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
     """The same heads with every weight."""
     count = 1 if chosen.mean else None
     sizes = [(count or len(chosen.heads or range(r.shape[1]))) * r.shape[2] * r.shape[3] for r in chosen.records]
@@ -314,8 +335,8 @@ def _as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict
         heads: list[Any] = list(range(len(weights))) if chosen.heads is None else chosen.heads
         weights = weights.mean(0, keepdims=True) if chosen.mean else weights[heads]
         records.append(record_as_json(record, layer, ["mean"] if chosen.mean else heads, weights))
-    about = {"model": reader.name, "text": seen.text, "output": seen.output}
-    notes = notes_as_json(seen.notes) if reader.settings.task == "translation" else {}
+    about = {"model": lm.name, "text": seen.text, "output": seen.output}
+    notes = notes_as_json(seen.notes) if lm.settings.task == "translation" else {}
     return {**about, **notes, "records": records}
 
 
@@ -331,17 +352,7 @@ MOST_WORDS_IN_JSON = 1000
 """Four heads of 1000 × 1000 weights are about 80 MB of text; use --save for more."""
 
 
-def see_handmade(
-    text: str,
-    *,
-    head: str | None,
-    columns: int | None,
-    as_json: bool,
-    save: "Path | None",
-    html: "Path | None",
-    png: "Path | None",
-    svg: "Path | None" = None,
-) -> None:
+def see_handmade(text: str, head: str | None, files: OutputFiles, *, columns: int | None, as_json: bool) -> None:
     """Run the layer on the words of the text, and show or save the attention of each head."""
     from regard.language.handmade import HEADS, run_layer
     from regard.text import split_words
@@ -354,29 +365,34 @@ def see_handmade(
         raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
     if len(words) > MOST_WORDS:
         raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
-    if svg is not None and len(heads) != 1:
+    if files.svg is not None and len(heads) != 1:
         raise ArgumentError("see-svg-one")
     print_message(say("see-handmade"))
     trace = run_layer(words).trace
-    save_files(trace, save, html)
-    if png is not None:
+    files.save_trace(trace)
+    if files.png is not None:
         from regard.views.plots import save_plot
 
-        save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
-        print_message(say("saved", file=png))
-    if svg is not None:
-        save_svg(trace[0], heads[0], svg)
+        save_plot(trace, files.png, head=heads[0] if len(heads) == 1 else None)
+        print_message(say("saved", file=files.png))
+    if files.svg is not None:
+        save_svg(trace[0], heads[0], files.svg)
     if as_json:
         names = [HEADS[number] for number in heads]
         records = [record_as_json(record, 0, names, record.weights()[0, heads]) for record in trace]
         write_json({"model": HANDMADE, "text": text, "output": None, "records": records})
-    if as_json or png is not None or svg is not None:
-        return
-    # Without --head an overview, all heads side by side; with it, each in full under its own line.
+    elif not files.is_picture:
+        _show_handmade(trace, heads, HEADS, head, columns)
+
+
+def _show_handmade(
+    trace: "Trace", heads: list[int], names: tuple[str, ...], head: str | None, columns: int | None
+) -> None:
+    """Print an overview of all heads side by side; with --head, each in full under its own line."""
     for number in heads:
         if head is not None and number != heads[0]:
             put()
-        put(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
+        put(say("see-head", number=number, does=say(f"head-{names[number]}")))
         if head is not None:
             trace.show(head=number, width=columns, file=sys.stdout)
     if head is None:
@@ -384,6 +400,16 @@ def see_handmade(
         trace.show(width=columns, file=sys.stdout)
         sys.stdout.flush()
         print_message(say("see-more"))
+
+
+def _check_handmade(kind: str | None, layer: str | None, output: str | None, silence: bool) -> None:
+    """Raise ArgumentError for an option that the layer with weights set by hand does not have."""
+    if kind is not None or layer is not None:
+        raise ArgumentError("see-handmade-one")
+    if output is not None:
+        raise ArgumentError("see-handmade-output")
+    if silence:
+        raise ArgumentError("see-handmade-silence")
 
 
 def _handmade_heads(head: str | None, names: tuple[str, ...]) -> list[int]:

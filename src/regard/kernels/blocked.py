@@ -159,7 +159,7 @@ class Results:
 
 
 @dataclass(slots=True)
-class RowSums:
+class SumsOverRows:
     """Sums over the rows of a head: weight received by each key, by the first key, and on each diagonal."""
 
     received: np.ndarray | None
@@ -167,7 +167,7 @@ class RowSums:
     diagonals: np.ndarray | None
 
     @classmethod
-    def of(cls, see: See | None, *shape: int, T: int, S: int, dtype: np.dtype) -> "RowSums":
+    def of(cls, see: See | None, *shape: int, T: int, S: int, dtype: np.dtype) -> "SumsOverRows":
         if see is None:
             return cls(None, None, None)
         return cls(
@@ -176,7 +176,7 @@ class RowSums:
             np.zeros((*shape, max(0, T + S - 1)), dtype) if see.distance else None,
         )
 
-    def add(self, n: int, part: "RowSums") -> None:
+    def add(self, n: int, part: "SumsOverRows") -> None:
         """Add the sums of a piece of head n."""
         for name in ("received", "first", "diagonals"):
             if getattr(self, name) is not None:
@@ -196,15 +196,15 @@ def attention(call: AttentionCall) -> tuple[np.ndarray, Statistics]:
         # The first key differs by sample: its sum is taken from what all keys received.
         summed = replace(see, received=see.received or see.sink, sink=False)
     is_text = None if padding is None else padding.queries
-    sums = RowSums.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
+    sums = SumsOverRows.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
     step = rows_per_block(
         T, S if call.bound is None else call.bound.max_reach(ROWS), ROWS, bins.height if bins else None
     )
     if T and S and B * H:
 
-        def work(unit: tuple[int, int, int]) -> RowSums:
+        def work(unit: tuple[int, int, int]) -> SumsOverRows:
             n, start, stop = unit
-            piece_sums = RowSums.of(summed, T=T, S=S, dtype=totals_dtype)
+            piece_sums = SumsOverRows.of(summed, T=T, S=S, dtype=totals_dtype)
             # An overflow here comes from visible, huge inputs; NaN is the reference's result for them.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 head = HeadInputs.of(call, *divmod(n, H))
@@ -226,7 +226,7 @@ def _one_head(
     blocks: Iterable[slice],
     bins: Bins | None,
     results: Results,
-    sums: RowSums,
+    sums: SumsOverRows,
     is_text: np.ndarray | None,
 ) -> None:
     """Compute some rows of one head in blocks. Rows where `is_text` (T) is False are padding: they are in no sum."""
@@ -304,7 +304,7 @@ def _add_to_map(
 
 
 def _add_to_sums(
-    exps: np.ndarray, inverse: np.ndarray, rows: slice, low: int, columns: np.ndarray | None, sums: RowSums, T: int
+    exps: np.ndarray, inverse: np.ndarray, rows: slice, low: int, columns: np.ndarray | None, sums: SumsOverRows, T: int
 ) -> None:
     """Add a block to the sums of its head; `columns` are its weights summed over the rows of each bin, if computed."""
     if sums.received is not None:
@@ -388,7 +388,7 @@ def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None
 
 
 def _finish(
-    results: Results, sums: RowSums, B: int, H: int, see: See | None, bins: Bins | None, padding: Padding | None
+    results: Results, sums: SumsOverRows, B: int, H: int, see: See | None, bins: Bins | None, padding: Padding | None
 ) -> Statistics:
     if see is None:
         return Statistics()
@@ -429,7 +429,7 @@ def _clear_padding_rows(results: Results, rows: np.ndarray) -> None:
         results.top.weights[rows] = 0
 
 
-def _first_key_sums(sums: RowSums, H: int, padding: Padding | None) -> np.ndarray:
+def _first_key_sums(sums: SumsOverRows, H: int, padding: Padding | None) -> np.ndarray:
     """The weight received by the first key of each text, B·H."""
     if sums.first is not None:
         return sums.first[:, 0]

@@ -278,7 +278,7 @@ def _exact(parts: Sequence[Placed], whole: Shares, lse: Array) -> "PlacedWeights
             return None
         for rows, cols in product(_runs(part.rows), list(_runs(part.cols))):
             start = int(part.rows[rows.start]), int(part.cols[cols.start])
-            pieces.append(Piece(weights, share[:, :, rows], rows, cols, *start))
+            pieces.append(Rectangle(weights, share[:, :, rows], rows, cols, *start))
     return PlacedWeights(tuple(pieces), whole.shape, lse)
 
 
@@ -322,7 +322,7 @@ def _padding(parts: Sequence[Placed], shape: Shape) -> Padding | None:
     return None if fields["queries"] is None and fields["keys"] is None else Padding(**fields)
 
 
-class Piece(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle of consecutive rows and columns of a part, and where it begins in the whole."""
 
     weights: ExactWeights
@@ -337,7 +337,7 @@ class Piece(NamedTuple):
 class PlacedWeights(ExactWeights):
     """The weights of rectangles, each times the share of its keys in the softmax of each query; 0 elsewhere."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Rectangle, ...]
     shape: Shape
     lse: Array | None = None
 

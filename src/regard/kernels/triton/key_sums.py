@@ -24,8 +24,8 @@ from regard.kernels.triton.second_pass import SecondPassArguments, kernel_argume
 from regard.kernels.triton.support import Blocks, MaskBands, bins_per_tile, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
     FP_FUSION,
-    Heads,
     Limits,
+    StridedTensor,
     base_of,
     capped,
     launch,
@@ -340,7 +340,17 @@ def map_means(
     constants["BLOCK_C"] = min(1024, power_of_two(C))
     with on_device(q):
         _means_kernel[(B * H * R,)](
-            args, Heads.of(q), Heads.of(k), Limits.of(bands, rows), sums, parts, R, height, C, **constants, **FP_FUSION
+            args,
+            StridedTensor.of(q),
+            StridedTensor.of(k),
+            Limits.of(bands, rows),
+            sums,
+            parts,
+            R,
+            height,
+            C,
+            **constants,
+            **FP_FUSION,
         )
     if parts is None:
         return None

@@ -14,9 +14,9 @@ from regard.attention_call import AttentionCall
 from regard.kernels.triton.support import Blocks, bands_of, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
     LOG2E,
-    Heads,
     KernelArguments,
     Limits,
+    StridedTensor,
     base_of,
     launch,
     load_tile,
@@ -148,6 +148,6 @@ def rectangle(
         args, limits = SecondPassArguments.of(call, lse), Limits.of(bands_of(call.bound), blocks.rows)
         programs = B * H * triton.cdiv(height, blocks.rows) * triton.cdiv(width, blocks.keys)
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "ROWS": blocks.rows, "KEYS": blocks.keys}
-        arguments = (args, Heads.of(q), Heads.of(k), limits, rows, height, cols.start, width, weights)
+        arguments = (args, StridedTensor.of(q), StridedTensor.of(k), limits, rows, height, cols.start, width, weights)
         launch(_write_weights, programs, blocks, q, *arguments, **sizes)
     return weights

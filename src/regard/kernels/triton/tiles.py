@@ -54,7 +54,7 @@ def on_device(x: Tensor) -> AbstractContextManager[object]:
 LOG2E = 1.4426950408889634
 
 
-class Heads(NamedTuple):
+class StridedTensor(NamedTuple):
     """A tensor B H T E as kernel argument: its address, and the strides of samples, heads and positions."""
 
     base: Any
@@ -63,7 +63,7 @@ class Heads(NamedTuple):
     row: int
 
     @classmethod
-    def of(cls, x: Tensor) -> "Heads":
+    def of(cls, x: Tensor) -> "StridedTensor":
         """The numbers of one position must be contiguous; otherwise the tensor is copied."""
         x = x if x.stride(-1) == 1 else x.contiguous()
         return cls(x, *x.stride()[:3])
@@ -101,7 +101,7 @@ def tiled_tensors(*tensors: tuple[Tensor, int]) -> tuple[list[Any], bool]:
     descriptors = [_descriptor(x, rows) for x, rows in tensors]
     if all(descriptor is not None for descriptor in descriptors):
         return descriptors, True
-    return [Heads.of(x) for x, _ in tensors], False
+    return [StridedTensor.of(x) for x, _ in tensors], False
 
 
 def _descriptor(x: Tensor, rows: int) -> Any:
@@ -151,7 +151,7 @@ def load_rows(
     IN_BOUNDS: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """The same for one head of `x`: a TMA descriptor, which fills with zeros itself, or Heads."""
+    """The same for one head of `x`: a TMA descriptor, which fills with zeros itself, or StridedTensor."""
     if TMA:
         tile = x.load([tl.cast(sample, tl.int32), tl.cast(h, tl.int32), tl.cast(start, tl.int32), 0])
         tile = tl.reshape(tile, (ROWS, BLOCK_E))

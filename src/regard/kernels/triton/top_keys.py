@@ -22,8 +22,8 @@ from regard.kernels.triton import hopper
 from regard.kernels.triton.second_pass import SecondPassArguments, kernel_arguments, load_shift
 from regard.kernels.triton.support import MAX_TOP, SEARCH_BLOCKS, Blocks, MaskBands, bands_of, blocks_for, power_of_two
 from regard.kernels.triton.tiles import (
-    Heads,
     Limits,
+    StridedTensor,
     base_of,
     launch,
     load_rows,
@@ -205,7 +205,7 @@ def rank(args: SecondPassArguments, q: Tensor, k: Tensor, candidates: Candidates
     programs = len(candidates.counts) * triton.cdiv(args.T, QUERIES)
     constants = {"E": q.shape[3], "COLUMNS": COLUMNS, "QUERIES": QUERIES, "LIST_SIZE": LIST_SIZE}
     blocks = Blocks(QUERIES, LIST_SIZE, warps=1, stages=1)
-    arguments = (args, Heads.of(q), Heads.of(k), candidates, first, top)
+    arguments = (args, StridedTensor.of(q), StridedTensor.of(k), candidates, first, top)
     launch(_rank, programs, blocks, q, *arguments, **constants, maxnreg=REGISTERS)
 
 

@@ -42,12 +42,12 @@ _OFFSET = re.compile(r"(back|ahead)-([1-9][0-9]{0,8})")
 _SHIFTED = re.compile(r"induction([+-][1-9])")
 
 
-class View(NamedTuple):
+class PatternRows(NamedTuple):
     """The input of a pattern: some rows of a record."""
 
     places: np.ndarray
     """r: the key positions of the queries; meaningless in cross-attention."""
-    seen: np.ndarray
+    visible: np.ndarray
     """B r S: which keys are visible to each query."""
     first: np.ndarray
     """B: the first key of each text."""
@@ -61,79 +61,79 @@ class View(NamedTuple):
 
 Counts = np.ndarray
 """B r S, or what broadcasts to it."""
-Pattern = Callable[[View], Counts]
+Pattern = Callable[[PatternRows], Counts]
 
 
-def previous(view: View) -> Counts:
+def previous(rows: PatternRows) -> Counts:
     """The token before."""
-    return _at(view, view.places - 1)
+    return _at(rows, rows.places - 1)
 
 
-def itself(view: View) -> Counts:
+def itself(rows: PatternRows) -> Counts:
     """The token itself."""
-    return _at(view, view.places)
+    return _at(rows, rows.places)
 
 
-def first(view: View) -> Counts:
+def first(rows: PatternRows) -> Counts:
     """The first token, for all queries but its own."""
-    keys = np.arange(view.seen.shape[-1])
-    return (keys == view.first[:, None, None]) & ~_at(view, view.places)
+    keys = np.arange(rows.visible.shape[-1])
+    return (keys == rows.first[:, None, None]) & ~_at(rows, rows.places)
 
 
-def first_in_cross(view: View) -> Counts:
+def first_in_cross(rows: PatternRows) -> Counts:
     """The first token in cross-attention, where no query is a key."""
-    return np.arange(view.seen.shape[-1]) == view.first[:, None, None]
+    return np.arange(rows.visible.shape[-1]) == rows.first[:, None, None]
 
 
-def same(view: View) -> Counts:
+def same(rows: PatternRows) -> Counts:
     """The same token elsewhere."""
-    own = _at(view, view.places)
-    equal = _equal(view) & view.seen
+    own = _at(rows, rows.places)
+    equal = _equal(rows) & rows.visible
     others = equal & ~own
     count = others.sum(-1, keepdims=True)
     every = equal.sum(-1, keepdims=True)
     return others * (every / np.maximum(count, 1))
 
 
-def induction(view: View) -> Counts:
+def induction(rows: PatternRows) -> Counts:
     """What came after the same token earlier."""
-    earlier = _equal(view) & (np.arange(view.seen.shape[-1]) < view.places[:, None])
+    earlier = _equal(rows) & (np.arange(rows.visible.shape[-1]) < rows.places[:, None])
     after = np.zeros_like(earlier)
     after[..., 1:] = earlier[..., :-1]
-    return after & ~_at(view, view.places)
+    return after & ~_at(rows, rows.places)
 
 
 def shifted_induction(shift: int) -> Pattern:
     """`shift` places after the earlier same token, or before it where `shift` is negative."""
 
-    def pattern(view: View) -> Counts:
-        keys = np.arange(view.seen.shape[-1])
-        earlier = _equal(view) & (keys < view.places[:, None])
+    def pattern(rows: PatternRows) -> Counts:
+        keys = np.arange(rows.visible.shape[-1])
+        earlier = _equal(rows) & (keys < rows.places[:, None])
         moved = np.zeros_like(earlier)
         if shift > 0:
             moved[..., shift:] = earlier[..., :-shift]
         else:
             moved[..., :shift] = earlier[..., -shift:]
-        return moved & (keys < view.places[:, None])
+        return moved & (keys < rows.places[:, None])
 
     return pattern
 
 
 def offset_pattern(back: int) -> Pattern:
     """The token `back` places before, or after where `back` is negative."""
-    return lambda view: _at(view, view.places - back)
+    return lambda rows: _at(rows, rows.places - back)
 
 
-def local(view: View) -> Counts:
+def local(rows: PatternRows) -> Counts:
     """At most NEAR places away."""
-    return np.abs(np.arange(view.seen.shape[-1]) - view.places[:, None])[None] <= NEAR
+    return np.abs(np.arange(rows.visible.shape[-1]) - rows.places[:, None])[None] <= NEAR
 
 
-def separator(view: View) -> Counts:
+def separator(rows: PatternRows) -> Counts:
     """Punctuation and control tokens, without the first token, which receives attention for other reasons."""
-    assert view.separators is not None
-    keys = np.arange(view.seen.shape[-1])
-    return (view.separators & (keys != view.first[:, None]))[:, None, :]
+    assert rows.separators is not None
+    keys = np.arange(rows.visible.shape[-1])
+    return (rows.separators & (keys != rows.first[:, None]))[:, None, :]
 
 
 SELF_PATTERNS: dict[str, Pattern] = {
@@ -172,7 +172,7 @@ _registered: dict[str, Registered] = {}
 
 def register(
     name: str,
-    function: Callable[[View], Any],
+    function: Callable[[PatternRows], Any],
     *,
     label: str | Mapping[Language, str] | None = None,
     across: bool = False,
@@ -180,15 +180,15 @@ def register(
 ) -> None:
     """Add a pattern, so that `Trace.heads` scores every head for it.
 
-    function       takes a View of some rows and returns a factor for each query and key: 0 to 1, or booleans, of a
-                   shape that broadcasts to B r S
+    function       takes PatternRows and returns a factor for each query and key: 0 to 1, or booleans, of a shape that
+                   broadcasts to B r S
     label          the text for such heads in the table, one text or {"en": …, "zh": …}; the name by default
     across         whether it is a pattern of cross-attention
     needs_tokens   whether it reads `tokens`, `separators` or `texts`; records without tokens are then left out
 
     Registering the same name again replaces the pattern.
 
-    >>> register("even-places", lambda view: np.arange(view.seen.shape[-1]) % 2 == 0)
+    >>> register("even-places", lambda rows: np.arange(rows.visible.shape[-1]) % 2 == 0)
     >>> "even-places" in names()
     True
     >>> unregister("even-places")
@@ -269,12 +269,12 @@ def patterns_for(across: bool, named: bool) -> dict[str, Pattern]:
     return {name: pattern for name, pattern in built_in.items() if named or name not in TOKEN_PATTERNS} | own
 
 
-def _checked(name: str, function: Callable[[View], Any]) -> Pattern:
+def _checked(name: str, function: Callable[[PatternRows], Any]) -> Pattern:
     """The function with a check of its results."""
 
-    def pattern(view: View) -> Counts:
-        counts = np.asarray(function(view))
-        wanted = view.seen.shape
+    def pattern(rows: PatternRows) -> Counts:
+        counts = np.asarray(function(rows))
+        wanted = rows.visible.shape
         is_number = counts.dtype.kind in "bif"
         try:
             fits = np.broadcast_shapes(counts.shape, wanted) == wanted
@@ -292,16 +292,16 @@ def _checked(name: str, function: Callable[[View], Any]) -> Pattern:
 # --- helpers ----------------------------------------------------------------------------------------------
 
 
-def _at(view: View, keys: np.ndarray) -> np.ndarray:
+def _at(rows: PatternRows, keys: np.ndarray) -> np.ndarray:
     """One key for each row, 1 r S."""
-    return (np.arange(view.seen.shape[-1]) == keys[:, None])[None]
+    return (np.arange(rows.visible.shape[-1]) == keys[:, None])[None]
 
 
-def _equal(view: View) -> np.ndarray:
+def _equal(rows: PatternRows) -> np.ndarray:
     """Where key and query are the same token, B r S."""
-    assert view.tokens is not None
-    own = view.tokens[:, view.places, None]
-    return (view.tokens[:, None, :] == own) & (own >= 0)
+    assert rows.tokens is not None
+    own = rows.tokens[:, rows.places, None]
+    return (rows.tokens[:, None, :] == own) & (own >= 0)
 
 
 def is_separator(token: str) -> bool:

@@ -197,8 +197,8 @@ MESSAGES: dict[str, Message] = {
         zh="{asked!r} 是 regard 自带的模式；请换一个名字",
     ),
     "pattern-function": Message(
-        en="pattern {asked!r} needs a function that takes a View and returns a factor for each key; found {found}",
-        zh="模式 {asked!r} 需要一个函数：输入 View，返回每个键的系数；实际为 {found}",
+        en="pattern {asked!r} needs a function that takes PatternRows and returns a factor for each key; found {found}",
+        zh="模式 {asked!r} 需要一个函数：输入 PatternRows，返回每个键的系数；实际为 {found}",
     ),
     "pattern-unregistered": Message(
         en="no pattern {asked!r} is registered; registered are: {patterns}",

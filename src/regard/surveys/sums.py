@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.arrays import to_numpy
-from regard.patterns import ALIGNMENT, Pattern, View, is_separator, numbered, offset_of, offset_pattern, patterns_for
+from regard.patterns import ALIGNMENT, Pattern, PatternRows, offset_of, offset_pattern, patterns_for
 from regard.records import Kind, Record
 from regard.reference.statistics import entropy
 from regard.trace import Trace
 from regard.trace.from_weights import KINDS
-from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Coverage
+from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Coverage, PatternInputs, above_even
 from regard.trace.measures.visibility import RowBlock, Visibility, is_across, not_fully_masked, visibilities
 
 MEASURES = ("entropy", "sink", "distance")
@@ -177,7 +177,7 @@ class LayerGroup(NamedTuple):
     visibility: Visibility
     rows: np.ndarray
     """r: the measured queries."""
-    seen: np.ndarray
+    visible: np.ndarray
     """r S: which keys are visible."""
 
     @property
@@ -192,16 +192,9 @@ class LayerGroup(NamedTuple):
             yield layer.record.name, slice(start, start + len(layer.weights))
             start += len(layer.weights)
 
-    def view(self) -> View:
+    def pattern_rows(self) -> PatternRows:
         """The input of the patterns."""
-        record = self.record
-        B, _, T, S = record.shape
-        tokens = separators = None
-        if record.key_tokens is not None:
-            tokens = numbered(record.key_tokens, B)
-            separators = np.array([[is_separator(token) for token in row] for row in record.key_tokens], bool)
-        at = np.zeros_like(self.rows) if is_across(record) else self.rows + S - T
-        return View(at, self.seen[None], self.visibility.first, tokens, separators, record.key_tokens)
+        return PatternInputs(self.record, self.visibility).of(self.rows, self.visible[None])
 
     def passage(self, row: int, key: int, score: int, text: int) -> Best:
         """The place of a pattern as it is kept: with the tokens around it."""
@@ -231,15 +224,15 @@ def groups(trace: Trace, queries: int | None) -> Iterator[LayerGroup]:
     for visibility in visibilities(trace):
         record = visibility.record
         parts = measured_rows(record.shape[2], None if is_across(record) else queries)
-        seen = np.concatenate([np.any(visibility.of(part), axis=1)[0] for part in parts])
+        visible = np.concatenate([np.any(visibility.of(part), axis=1)[0] for part in parts])
         layer = _layer(visibility, parts)
-        key = (record.kind, record.shape[2:], layer.sink_mass is None, seen.tobytes())
+        key = (record.kind, record.shape[2:], layer.sink_mass is None, visible.tobytes())
         group = waiting.get(key)
         if group is None or layer.weights.size * (len(group.members) + 1) > CELLS_AT_A_TIME:
             if group is not None:
                 yield group
             rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-            waiting[key] = LayerGroup([layer], visibility, rows, seen)
+            waiting[key] = LayerGroup([layer], visibility, rows, visible)
         else:
             group.members.append(layer)
     yield from waiting.values()
@@ -281,7 +274,7 @@ class TextSums:
         self.valid = np.concatenate([layer.valid for layer in group.members])  # H r
         self.column = {name: number for number, name in enumerate(columns)}
         self.above, self.of, self.queries = (np.zeros((len(self.weights), len(columns))) for _ in range(3))
-        self._factors = np.zeros((len(group.rows), group.seen.shape[1], 0), np.float32)
+        self._factors = np.zeros((len(group.rows), group.visible.shape[1], 0), np.float32)
         self._gain = np.zeros((len(group.rows), len(self.weights), 0), np.float32)
         self._patterns: list[str] = []
         self._add_measures(group)
@@ -311,16 +304,11 @@ class TextSums:
         }
         if not across:
             patterns |= {name: offset_pattern(offset_of(name) or 0) for name in OFFSETS}
-        self._patterns, view = list(patterns), group.view()
-        self._factors = np.zeros((*group.seen.shape, len(patterns)), np.float32)  # r S P
+        self._patterns, rows = list(patterns), group.pattern_rows()
+        self._factors = np.zeros((*group.visible.shape, len(patterns)), np.float32)  # r S P
         for number, pattern in enumerate(patterns.values()):
-            self._factors[..., number] = pattern(view)[0]
-        mass = np.minimum(1, self.weights.swapaxes(0, 1) @ self._factors)  # r H P
-        visible = group.seen.astype(np.float32)
-        number_visible = np.maximum(visible.sum(-1, keepdims=True), 1)
-        even = np.minimum(1, (visible[:, None] @ self._factors)[:, 0] / number_visible)[:, None]  # r 1 P
-        # A query to which no such key, or no other key, is visible shows nothing.
-        informative = (even > 0) & (even < 1) & self.valid.T[..., None]  # r H P
+            self._factors[..., number] = pattern(rows)[0]
+        mass, even, informative = above_even(self.weights, group.visible[None], self.valid, self._factors)  # r H P
         self._gain = np.where(informative, mass - even, -1)
         above = np.where(informative, mass - even, 0).sum(0, dtype=np.float64)
         of = np.where(informative, 1 - even, 0).sum(0, dtype=np.float64)
@@ -332,7 +320,9 @@ class TextSums:
         H, _, S = self.weights.shape
         record = group.record.changed(shape=(1, H, len(group.rows), S))
         coverage = Coverage(record)
-        coverage.add(RowBlock(slice(0, len(group.rows)), self.weights[None], self.valid[None]), group.seen[None, None])
+        coverage.add(
+            RowBlock(slice(0, len(group.rows)), self.weights[None], self.valid[None]), group.visible[None, None]
+        )
         scores = coverage.scores()
         values, queries = (
             np.array([0.0 if one is None else getattr(one, name) for one in scores]) for name in ("value", "queries")

@@ -18,7 +18,7 @@ from regard.errors import ArgumentError, NotKeptError, UnknownNameError
 from regard.evaluation.alignment import read_aligned
 from regard.language import load
 from regard.language.handmade import HEADS, run_layer
-from regard.patterns import View, is_separator, names
+from regard.patterns import PatternRows, is_separator, names
 from regard.records import Kind
 from regard.reference import softmax
 from regard.trace import Trace
@@ -304,8 +304,8 @@ def unregister_afterwards() -> Iterator[None]:
 
 @pytest.mark.usefixtures("unregister_afterwards")
 def test_registered_pattern_is_scored_and_named() -> None:
-    def verbs(view: Any) -> np.ndarray:
-        return np.array([[token == "sat" for token in row] for row in view.texts])[:, None]
+    def verbs(rows: Any) -> np.ndarray:
+        return np.array([[token == "sat" for token in row] for row in rows.texts])[:, None]
 
     regard.patterns.register("verbs", verbs, label={"en": "verbs", "zh": "动词"}, needs_tokens=True)
     weights = even_over(np.array([[token == "sat" for token in TEXT]] * N))
@@ -318,7 +318,7 @@ def test_registered_pattern_is_scored_and_named() -> None:
     assert " 动词 " in heads.text(lang="zh")
     assert "verbs" not in Trace.from_weights(weights, kind="decoder").heads()[0].scores  # no tokens
     assert "verbs" not in Trace.from_weights(weights, TEXT, TEXT, kind="cross").heads()[0].scores
-    regard.patterns.register("verbs", lambda view: np.arange(N) == 3)
+    regard.patterns.register("verbs", lambda rows: np.arange(N) == 3)
     assert present(Trace.from_weights(one_hot([3] * N), kind="decoder").heads()[0].best).pattern == "verbs"
 
 
@@ -341,7 +341,7 @@ def test_invalid_patterns_are_refused() -> None:
     ]
     for answer, sentence in answers:
 
-        def own(view: View, answer: Any = answer) -> Any:
+        def own(rows: PatternRows, answer: Any = answer) -> Any:
             return answer
 
         regard.patterns.register("own", own)

@@ -12,7 +12,7 @@ from regard.messages import Language
 from regard.patterns import (
     ALIGNMENT,
     SHIFTED,
-    View,
+    PatternRows,
     check_name,
     is_separator,
     is_word,
@@ -47,22 +47,40 @@ class Score(NamedTuple):
         return self.queries * (1 - self.even)
 
 
-class Views:
-    """The inputs of the patterns, block by block."""
+class PatternInputs:
+    """The inputs of the patterns for any rows of a record; the tokens are compared once."""
 
     def __init__(self, record: Record, visibility: Visibility) -> None:
-        B, _, _, S = record.shape
-        self.record, self.first = record, visibility.first
+        B, _, T, S = record.shape
+        self.first, self.texts = visibility.first, record.key_tokens
         self.tokens = self.separators = None
+        self._places = np.zeros(T, int) if is_across(record) else places(record, slice(0, T))
         if record.key_tokens is not None:
             self.tokens = numbered(record.key_tokens, B)
             flags = np.array([[is_separator(token) for token in row] for row in record.key_tokens], bool)
             self.separators = np.broadcast_to(flags, (B, S))
 
-    def of(self, rows: slice, seen: np.ndarray) -> View:
-        """The view of some rows; `seen` is B h r S."""
-        at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
-        return View(at, np.any(seen, axis=1), self.first, self.tokens, self.separators, self.record.key_tokens)
+    def of(self, rows: slice | np.ndarray, visible: np.ndarray) -> PatternRows:
+        """The input for some rows; `visible` is B r S."""
+        return PatternRows(self._places[rows], visible, self.first, self.tokens, self.separators, self.texts)
+
+
+class AboveEven(NamedTuple):
+    """How the weight on the keys of patterns compares with even attention, … r H P; `even` may be … r 1 P."""
+
+    mass: np.ndarray
+    even: np.ndarray
+    informative: np.ndarray
+    """Whether a row counts: to some others, no such key or no other key is visible."""
+
+
+def above_even(weights: np.ndarray, visible: np.ndarray, valid: np.ndarray, factors: np.ndarray) -> AboveEven:
+    """Weights … H r S, visible keys … h r S, valid rows … H r, and the factors of the patterns … r S P."""
+    mass = np.minimum(1, weights.swapaxes(-3, -2) @ factors)
+    visible = visible.swapaxes(-3, -2).astype(factors.dtype)  # … r h S
+    number_visible = np.maximum(visible.sum(-1, keepdims=True), 1)
+    even = np.minimum(1, visible @ factors / number_visible)  # … r h P
+    return AboveEven(mass, even, (even > 0) & (even < 1) & valid.swapaxes(-2, -1)[..., None])
 
 
 class PatternSums:
@@ -72,18 +90,12 @@ class PatternSums:
         self.patterns = patterns_for(is_across(record), named=record.key_tokens is not None)
         self.above, self.headroom, self.queries = np.zeros((3, record.shape[1], len(self.patterns)))  # each H P
 
-    def add(self, block: RowBlock, seen: np.ndarray, view: View) -> None:
-        """The rows of one block; `seen` is B h r S."""
-        shape = (*view.seen.shape, len(self.patterns))
-        counts = np.zeros(shape, block.weights.dtype)  # B r S P
+    def add(self, block: RowBlock, visible: np.ndarray, rows: PatternRows) -> None:
+        """The rows of one block; `visible` is B h r S."""
+        factors = np.zeros((*rows.visible.shape, len(self.patterns)), block.weights.dtype)  # B r S P
         for number, pattern in enumerate(self.patterns.values()):
-            counts[..., number] = pattern(view)
-        mass = np.minimum(1, block.weights.swapaxes(1, 2) @ counts)  # B r H P
-        visible = seen.swapaxes(1, 2).astype(counts.dtype)  # B r h S
-        number_visible = np.maximum(visible.sum(-1, keepdims=True), 1)
-        even = np.minimum(1, visible @ counts / number_visible)  # B r h P
-        # A query to which no such key, or no other key, is visible shows nothing.
-        informative = (even > 0) & (even < 1) & block.valid.swapaxes(1, 2)[..., None]  # B r H P
+            factors[..., number] = pattern(rows)
+        mass, even, informative = above_even(block.weights, visible, block.valid, factors)  # B r H P
         self.above += np.where(informative, mass - even, 0).sum((0, 1), dtype=np.float64)
         self.headroom += np.where(informative, 1 - even, 0).sum((0, 1), dtype=np.float64)
         self.queries += informative.sum((0, 1))
@@ -100,7 +112,7 @@ class PatternSums:
         ]
 
 
-class Offsets:
+class OffsetSums:
     """The same sums for every distance of query and key at once, in self-attention: sums along the diagonals.
 
     Where the same keys are visible to all heads, `even` is one number for all of them.
@@ -111,13 +123,13 @@ class Offsets:
         width = max(2 * self.S - 1, 0)  # key − query from −(S − 1) to S − 1
         self.mass, self.even, self.headroom, self.queries = np.zeros((4, record.shape[1], width))
 
-    def add(self, block: RowBlock, seen: np.ndarray, at: np.ndarray) -> None:
-        """The rows of one block; `seen` is B h r S, `at` the key positions of its queries."""
+    def add(self, block: RowBlock, visible: np.ndarray, at: np.ndarray) -> None:
+        """The rows of one block; `visible` is B h r S, `at` the key positions of its queries."""
         valid = block.valid  # B H r
         if valid.shape[1] and bool((valid == valid[:, :1]).all()):
-            valid = valid[:, : seen.shape[1]]
-        counted = seen & valid[..., None]  # B h r S, or B H r S
-        share = counted / np.maximum(seen.sum(-1, keepdims=True), 1)
+            valid = valid[:, : visible.shape[1]]
+        counted = visible & valid[..., None]  # B h r S, or B H r S
+        share = counted / np.maximum(visible.sum(-1, keepdims=True), 1)
         informative = counted & (share < 1)
         first = self.S - 1 - int(at[0])
         self.mass += _diagonals(np.where(informative, block.weights, 0), first, self.S)
@@ -178,7 +190,7 @@ class Coverage:
     def __init__(self, record: Record) -> None:
         B, H, T, S = record.shape
         self.most = np.zeros((B, H, S))
-        self.seen = np.zeros((B, S), bool)
+        self.visible = np.zeros((B, S), bool)
         self.queries = np.zeros((B, H), int)
         self.given = np.zeros((B, H))
         """The total weight of the queries on such keys."""
@@ -188,18 +200,18 @@ class Coverage:
             if record.key_tokens is not None:
                 self.keys[:] = [[is_word(token) for token in row] for row in record.key_tokens]
 
-    def add(self, block: RowBlock, seen: np.ndarray) -> None:
-        """The rows of one block; `seen` is B h r S."""
+    def add(self, block: RowBlock, visible: np.ndarray) -> None:
+        """The rows of one block; `visible` is B h r S."""
         rows = self.rows[:, None, block.rows]  # B 1 r
         weights = block.weights * (rows[..., None] & self.keys[:, None, None])
         np.maximum(self.most, weights.max(-2), out=self.most)
-        self.seen |= seen.any((1, 2)) & self.keys
+        self.visible |= visible.any((1, 2)) & self.keys
         self.queries += (block.valid & rows).sum(-1)
         self.given += weights.sum((-1, -2), dtype=np.float64)
 
     def scores(self) -> list[Score | None]:
         """For each head, the mean over samples; None where no sample has enough queries and keys."""
-        pairs = np.minimum(self.queries, self.seen.sum(-1)[:, None])  # B H: queries that could have their own key
+        pairs = np.minimum(self.queries, self.visible.sum(-1)[:, None])  # B H: queries that could have their own key
         share = np.minimum(1, self.given / np.maximum(self.queries, 1))  # B H: the share of the weight on words
         values = np.clip((self.most.sum(-1) - 1) / np.maximum(pairs - 1, 1), 0, 1) * share**2
         found: list[Score | None] = []
@@ -231,7 +243,7 @@ class Head:
     head: int
     scores: dict[str, Score]
     _shifted: dict[str, Score] = field(default_factory=dict, repr=False)
-    _offsets: Offsets | None = field(default=None, repr=False, compare=False)
+    _offsets: OffsetSums | None = field(default=None, repr=False, compare=False)
 
     def score(self, pattern: str) -> Score | None:
         """The score of any pattern; None where it cannot be measured on this text."""
@@ -336,14 +348,14 @@ def _heads(visibility: Visibility, queries: int | None) -> list[Head]:
     record, sums, across = visibility.record, PatternSums(visibility.record), is_across(visibility.record)
     if not record.has_weights:
         record.weights(rows=slice(0, 1))  # raises with the fix; such a record may claim any length
-    views, coverage, offsets = Views(record, visibility), Coverage(record), Offsets(record)
+    inputs, coverage, offsets = PatternInputs(record, visibility), Coverage(record), OffsetSums(record)
     for block in visibility.blocks(queries):
-        seen = visibility.of(block.rows)
-        sums.add(block, seen, views.of(block.rows, seen))
+        visible = visibility.of(block.rows)
+        sums.add(block, visible, inputs.of(block.rows, np.any(visible, axis=1)))
         if across:
-            coverage.add(block, seen)
+            coverage.add(block, visible)
         elif record.shape[-1]:
-            offsets.add(block, seen, places(record, block.rows))
+            offsets.add(block, visible, places(record, block.rows))
     scores = sums.scores()
     if across:
         for head, score in enumerate(coverage.scores()):
@@ -353,7 +365,7 @@ def _heads(visibility: Visibility, queries: int | None) -> list[Head]:
     return [_with_families(record, head, each, offsets) for head, each in enumerate(scores)]
 
 
-def _with_families(record: Record, number: int, scores: dict[str, Score], offsets: Offsets) -> Head:
+def _with_families(record: Record, number: int, scores: dict[str, Score], offsets: OffsetSums) -> Head:
     """The head with its scores, including the best one of each family."""
     shifted = {name: scores.pop(name) for name in SHIFTED if name in scores}
     sure = [score for score in shifted.values() if score.queries >= FEWEST_OF_FAMILY and score.value > 0]

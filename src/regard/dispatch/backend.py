@@ -39,14 +39,18 @@ LISTENING = Listening()
 
 
 class Support(NamedTuple):
-    """Yes, perhaps with a remark; or no, with the reason. `key` names the message of the remark or reason."""
+    """Yes, perhaps with a remark; or no, with the reason. `key` names the message of the remark or reason.
+
+    values   those of the message, or a function that finds them: `attend` asks often and rarely prints the answer
+    """
 
     yes: bool
     key: str | None = None
-    values: dict[str, Any] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
+    values: dict[str, Any] | Callable[[], dict[str, Any]] = {}  # noqa: RUF012 - a NamedTuple's default, never written
 
     def __str__(self) -> str:
-        text = say(self.key, **self.values) if self.key else ""
+        values = self.values() if callable(self.values) else self.values
+        text = say(self.key, **values) if self.key else ""
         if not self.yes:
             return text
         return say("backend-yes-but", remark=text) if text else say("backend-yes")

@@ -23,13 +23,17 @@ from regard.records import See, Statistics
 
 def _sdpa_answer(call: AttentionCall) -> Support:
     if call.see is not None or call.softcap is not None:
-        able = next(one.name for one in BACKENDS[1:] if one.answer(call).yes)  # the last one can run any call
-        return Support(False, "no-softcap" if call.see is None else "no-statistics", {"backend": able})
+        return Support(False, "no-softcap" if call.see is None else "no-statistics", lambda: {"backend": _next(call)})
     if call.dropout:
         return Support(True, "whole-matrix-dropout")
     if call.bias is not None and call.bias.requires_grad:
         return Support(True, "whole-matrix-bias")
     return YES
+
+
+def _next(call: AttentionCall) -> str:
+    """The first of the other backends that can run the call; the last one can run any."""
+    return next(one.name for one in BACKENDS[1:] if one.answer(call).yes)
 
 
 def _sdpa(call: AttentionCall) -> tuple[Tensor, Statistics]:

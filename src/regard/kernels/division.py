@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -39,9 +39,13 @@ class Bins:
 
     @classmethod
     def of(cls, T: int, S: int, see: See | None) -> "Bins | None":
-        if see is None or not see.map:
-            return None
-        return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
+        return None if see is None or not see.map else _bins(T, S, see.map)
+
+
+@lru_cache(maxsize=256)  # asked several times for each call
+def _bins(T: int, S: int, most: int) -> Bins:
+    """The bins of a map with at most this number along each axis."""
+    return Bins(bin_width(T, most), bin_width(S, most), bin_count(T, most), bin_count(S, most))
 
 
 def sums_by_distance(diagonals: Array, S: int, offset: int | None = None) -> list[Array]:

@@ -1,6 +1,7 @@
 """watch on a GPU for short texts: calls that wait and are computed together; relevance; merged parts of a call."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -74,6 +75,33 @@ def test_calls_that_wait_equal_eager_and_exact_weights(groups: int, T: int, map:
         assert (present(record.map) - pooled_map(weights.float(), map)).abs().max() <= NEAR
         assert (present(record.sink) - whole[..., 0].mean(-1)).abs().max() <= EXACT
         assert (present(record.lse) - other.lse).abs().max() <= EXACT
+
+
+@torch.no_grad()
+def test_a_watched_forward_waits_for_the_gpu_no_more_often_than_an_unwatched_one() -> None:
+    model, text = llama(2), ids(2, 100)
+
+    def waits(run: Callable[[], object]) -> int:
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                run()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        return sum("synchroniz" in str(one.message) for one in told)
+
+    def watched() -> None:
+        with regard.watch(model, lambda ids: [str(one) for one in ids]) as trace:
+            model(text, use_cache=False)
+        traces.append(trace)
+
+    traces: list[Trace] = []
+    watched()
+    assert list(traces[0])  # computed here, not when the next watch begins
+    assert waits(watched) <= waits(lambda: model(text, use_cache=False))
+    assert traces[-1][0].key_tokens == tuple(tuple(map(str, row)) for row in text.tolist())
 
 
 @pytest.mark.parametrize("layers", [[1], [0, 2]], ids=str)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.capture.model_facts import attribute_of
 from regard.capture.module_names import ModuleNames, Place, named_arguments
 from regard.capture.operators import CapturedCall, CapturedWeights, is_plain_causal
 from regard.masks import BoundMask
@@ -50,14 +51,14 @@ class Kinds:
         if known is not None and known != "self":
             return known
         if isinstance(captured, CapturedCall) and is_plain_causal(captured):
-            own = getattr(place.module, "kind", None)
+            own = attribute_of(place.module, "kind")
             kind = KINDS[own] if own in KINDS else "cross" if _is_cross(place.name, place.module) else "decoder"
             self._known[place.name] = kind
             return kind
         named = self._named.get(place.name)
         if named is None:
             named = self._named[place.name] = kind_by_name(place.name, self._names.ancestors(place.name))
-            own = getattr(place.module, "kind", None) == named
+            own = attribute_of(place.module, "kind") == named
             if named == "cross" or own:
                 self._known[place.name] = named
                 return named
@@ -100,7 +101,7 @@ def kind_by_name(name: str, ancestors: Sequence[nn.Module]) -> Kind:
     ('cross', 'self')
     """
     module = ancestors[-1] if ancestors else None
-    own = getattr(module, "kind", None)
+    own = attribute_of(module, "kind")
     if own in ("encoder", "decoder", "cross"):
         return own
     if _is_cross(name, module):
@@ -182,7 +183,7 @@ def _is_causal(allowed: Tensor) -> bool:
 
 def _is_cross(name: str, module: nn.Module | None) -> bool:
     for attribute in ("is_cross_attention", "is_cross_attn", "is_cross"):
-        flag = getattr(module, attribute, None)
+        flag = attribute_of(module, attribute)
         if isinstance(flag, bool):
             return flag
     return _has_cross_name(name)
@@ -197,7 +198,7 @@ def _has_cross_name(name: str) -> bool:
 def _by_decoder_flag(ancestors: Sequence[nn.Module]) -> Kind | None:
     """ "decoder" if `is_decoder` is set, as for a BERT that generates text."""
     for module in reversed(ancestors):
-        if getattr(module, "is_decoder", None) is True or _of_config(module, "is_decoder") is True:
+        if attribute_of(module, "is_decoder") is True or _of_config(module, "is_decoder") is True:
             return "decoder"
     return None
 
@@ -221,14 +222,14 @@ def _side_of_class(ancestors: Sequence[nn.Module]) -> Kind | None:
 
 
 def _side_of_causality(module: nn.Module | None) -> Kind:
-    flag = getattr(module, "is_causal", None)
+    flag = attribute_of(module, "is_causal")
     if flag is True:
         return "decoder"
     return "encoder" if flag is False else "self"
 
 
 def _of_config(module: nn.Module, name: str) -> Any:
-    return getattr(getattr(module, "config", None), name, None)
+    return getattr(attribute_of(module, "config"), name, None)
 
 
 HIDING = 9000.0

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.layouts import by_heads
+from regard.capture.model_facts import ModelFacts
 from regard.capture.operators import CapturedCall, CapturedWeights, is_plain_causal
 from regard.kernels.division import row_blocks
 from regard.masks import Mask
@@ -175,14 +176,13 @@ FourSizes = tuple[int, int, int, int]
 class PadIds:
     """The ids of padding: those of the tokenizer, of the config and of `nn.Embedding(padding_idx=…)`."""
 
-    def __init__(self, model: nn.Module, tokenizer: Any) -> None:
-        configs = _configs(model)
-        self._pads = _numbers(tokenizer, "pad_token_id", "pad") | {
-            pad for config in configs for pad in _numbers(config, "pad_token_id")
-        }
-        self._ends = _numbers(tokenizer, "eos_token_id", "eos") | {
-            end for config in configs for end in _numbers(config, "eos_token_id")
-        }
+    def __init__(self, model: nn.Module, tokenizer: Any, facts: ModelFacts | None = None) -> None:
+        configs = _configs(model, facts or ModelFacts({}))
+        self._pads = _ids_of_tokenizer(tokenizer, "pad_token_id", "pad")
+        self._ends = _ids_of_tokenizer(tokenizer, "eos_token_id", "eos")
+        for config in configs:
+            self._pads |= _ids_in(config, "pad_token_id")
+            self._ends |= _ids_in(config, "eos_token_id")
 
     def learn(self, pad: int) -> None:
         """Add the padding id of an embedding."""
@@ -329,21 +329,27 @@ def _with_ids(
     return Padding(combine_known(found.queries, queries), combine_known(found.keys, keys))
 
 
-def _configs(model: nn.Module) -> list[Any]:
+def _configs(model: nn.Module, facts: ModelFacts) -> list[Any]:
     """The config of a model, and those inside it: of its text model, its encoder, its decoder."""
     whole = getattr(model, "config", None)
-    parts = [getattr(whole, name, None) for name in ("text_config", "encoder", "decoder", "generator")]
-    return [config for config in (whole, *parts) if config is not None]
+    parts = facts.once("parts of the config", lambda: [name for name in _PARTS if getattr(whole, name, None)])
+    return [config for config in (whole, *(getattr(whole, name, None) for name in parts)) if config is not None]
 
 
-def _numbers(owner: Any, *names: str) -> set[int]:
-    """The ids that a tokenizer or a config has under one of these names; some have several."""
-    if isinstance(owner, Tokenizer):
-        names = names[-1:]
-    inner = getattr(owner, "tokenizer", owner)  # a processor's
-    found: set[int] = set()
-    for name in names:
-        value = inner.get(name) if isinstance(inner, dict) else getattr(inner, name, None)
-        several = value if isinstance(value, list | tuple) else [value]
-        found |= {one for one in several if isinstance(one, int) and not isinstance(one, bool)}
-    return found
+_PARTS = ("text_config", "encoder", "decoder", "generator")
+
+
+def _ids_of_tokenizer(tokenizer: Any, *names: str) -> set[int]:
+    """The ids that a tokenizer has under one of these names."""
+    if tokenizer is None:
+        return set()
+    inner = getattr(tokenizer, "tokenizer", tokenizer)  # a processor's
+    return set[int]().union(*(_ids_in(inner, name) for name in names[-1 if isinstance(tokenizer, Tokenizer) else 0 :]))
+
+
+def _ids_in(owner: Any, name: str) -> set[int]:
+    """The ids that an object has under a name; some have several."""
+    fields = owner if isinstance(owner, dict) else getattr(owner, "__dict__", {})  # a config looks longer for others
+    value = fields[name] if name in fields else getattr(owner, name, None)
+    several = value if isinstance(value, list | tuple) else [value]
+    return {one for one in several if isinstance(one, int) and not isinstance(one, bool)}

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.aliases import key_of
+from regard.capture.model_facts import attribute_of
 from regard.capture.module_names import Place, call_arguments, running_arguments
 from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.torch_internals import has_storage
@@ -27,13 +28,13 @@ def heads_of(module: nn.Module) -> int | None:
     2
     """
     own = own_heads_of(module)
-    return own_heads_of(getattr(module, "config", None)) if own is None else own
+    return own_heads_of(attribute_of(module, "config")) if own is None else own
 
 
 def own_heads_of(owner: Any) -> int | None:
     """The number of heads by an attribute of the module, or of a config, itself."""
     for name in HEAD_COUNT_NAMES:
-        found: Any = getattr(owner, name, None)
+        found = attribute_of(owner, name)
         if isinstance(found, int) and found > 0:
             return found
     return None

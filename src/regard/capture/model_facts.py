@@ -61,6 +61,19 @@ def check_module(model: Any, function: str) -> None:
     raise ArgumentError(key, function=function, found=type(model).__name__)
 
 
+def attribute_of(owner: Any, name: str) -> Any:
+    """`getattr(owner, name, None)`, or None for a parameter, a buffer or a submodule.
+
+    The error of `nn.Module` for a missing attribute takes 6 µs, several times what a repeated call takes.
+
+    >>> attribute_of(nn.Linear(2, 3), "out_features"), attribute_of(nn.Linear(2, 3), "is_causal")
+    (3, None)
+    """
+    kind = type(owner)
+    is_plain = isinstance(owner, nn.Module) and kind.__getattr__ is nn.Module.__getattr__
+    return None if is_plain and name not in owner.__dict__ and not hasattr(kind, name) else getattr(owner, name, None)
+
+
 def facts_of(model: nn.Module) -> tuple[ModelFacts, list[nn.Module]]:
     """The facts of a model, and its modules in any order."""
     if type(model).named_modules is not nn.Module.named_modules:

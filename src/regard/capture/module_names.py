@@ -88,11 +88,11 @@ class ModuleNames:
             raise ArgumentError("watch-meta", name=first[0])
 
     @property
-    def devices(self) -> set[str]:
-        """The types of device that the model may compute on: those of its parameters, and a GPU if there is one."""
-        several = {w.device for module in self.all for w in module._parameters.values() if w is not None}
-        found = {device.type for device in several} or {"cpu"}
-        return found | {"cuda"} if _has_gpu() else found
+    def devices(self) -> frozenset[str]:
+        """The types of device that the model may compute on."""
+        if not _has_other_devices():
+            return _COMMON_DEVICES | {"cuda"} if _has_gpu() else _COMMON_DEVICES
+        return _COMMON_DEVICES | {weight.device.type for weight in self.weights} - {"meta"}
 
     def ancestors(self, name: str) -> list[nn.Module]:
         """The module called `name` and its parents, outermost first."""
@@ -124,9 +124,19 @@ class ModuleNames:
         return next(self.running(), None)
 
 
+_COMMON_DEVICES = frozenset({"cpu"})
+
+
 @cache
 def _has_gpu() -> bool:
     return torch.cuda.is_available()
+
+
+@cache
+def _has_other_devices() -> bool:
+    """Whether this process may compute on devices other than CPUs and CUDA's, for which weights must be looked at."""
+    found = torch.accelerator.current_accelerator()
+    return found is not None and found.type != "cuda"
 
 
 def running_modules() -> Iterator[nn.Module]:

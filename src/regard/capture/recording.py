@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention_call import AttentionCall
 from regard.capture.layouts import by_heads
+from regard.capture.model_facts import attribute_of
 from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.watched_trace import WatchedTrace
 from regard.dispatch import attend
@@ -123,7 +124,7 @@ def added_keys(module: nn.Module) -> AddedKeys:
     """
     if isinstance(module, nn.MultiheadAttention):
         return AddedKeys(after=int(module.bias_k is not None) + int(module.add_zero_attn))
-    return AddedKeys(before=int(getattr(module, "add_zero_kv", False) is True))
+    return AddedKeys(before=int(attribute_of(module, "add_zero_kv") is True))
 
 
 def without_added_keys(captured: CapturedCall | CapturedWeights, added: AddedKeys) -> CapturedCall | CapturedWeights:

@@ -17,6 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from regard.capture.aliases import key_of
 from regard.capture.attention_kinds import sees_last
 from regard.capture.call_masks import PadIds
+from regard.capture.model_facts import attribute_of
 from regard.capture.module_names import ModuleNames, Place, is_attention, running_arguments
 from regard.capture.operators import CapturedCall, CapturedWeights
 from regard.capture.token_labels import GuardedTokenizer, Text, TokenIds, TokenRows, as_batch, token_tables
@@ -340,7 +341,7 @@ class TextTracker:
     def _ids(self, place: Place, B: int, T: int) -> np.ndarray | None:
         if not self._token_ids.has_seen_any:
             return self._token_ids.guess(running_arguments(), B, T)
-        positions_first = getattr(place.module, "batch_first", None) is False
+        positions_first = attribute_of(place.module, "batch_first") is False
         return self._token_ids.take(B, T, positions_first=positions_first, by=place.name, given=running_arguments)
 
     def _cross(self, B: int, T: int, S: int) -> CallTokens:

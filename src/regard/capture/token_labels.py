@@ -140,11 +140,34 @@ def _has_embeddings(module: nn.Module) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _PendingIds:
-    """Pending ids, the table that they were looked up in, and the modules that took other ids of their size instead."""
+    """Pending ids, the table that they were looked up in, and the modules that took other ids of their size instead.
+
+    copied   when the ids of a GPU are there
+    """
 
     ids: Tensor
     table: int
+    copied: torch.cuda.Event | None = None
     skipped_by: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, ids: Tensor, table: int) -> "_PendingIds":
+        """A copy in the CPU's memory, which begins now: reading them later waits for nothing that follows."""
+        ids = ids.detach()
+        if not ids.is_cuda or torch.cuda.is_current_stream_capturing():
+            return cls(ids.clone(), table)
+        on_host = torch.empty(ids.shape, dtype=ids.dtype, pin_memory=True)
+        on_host.copy_(ids, non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record(torch.cuda.current_stream(ids.device))
+        return cls(on_host, table, copied)
+
+    def in_batch(self, B: int, T: int, positions_first: bool) -> np.ndarray | None:
+        """The ids as (B, T), if their shape fits; else None."""
+        found = as_batch(self.ids, B, T, positions_first)
+        if found is not None and self.copied is not None:
+            self.copied.synchronize()
+        return None if found is None else found.cpu().numpy()
 
 
 class TokenIds:
@@ -163,7 +186,7 @@ class TokenIds:
             return False
         self.has_seen_any = True
         # Ids left over from an earlier run do not belong to the next attention.
-        self._pending = [*self._pending[-3:], _PendingIds(ids.detach().clone(), table.data_ptr())]
+        self._pending = [*self._pending[-3:], _PendingIds.of(ids, table.data_ptr())]
         return True
 
     def take(
@@ -183,9 +206,9 @@ class TokenIds:
         """
         fitting: list[tuple[_PendingIds, np.ndarray]] = []
         for one in self._pending:
-            found = as_batch(one.ids, B, T, positions_first)
+            found = one.in_batch(B, T, positions_first)
             if found is not None:
-                fitting.append((one, found.cpu().numpy()))
+                fitting.append((one, found))
         chosen = self._chosen(fitting, by, given, positions_first) if fitting else None
         for one, _ in fitting:
             one.skipped_by.add(by)
@@ -352,8 +375,10 @@ def _parents(before: Tensor, now: Tensor, reordered: tuple[int, ...]) -> tuple[i
 
     Keys may fit several parents, because those that a cache dropped are unknown.
     """
-    if max(reordered) < len(before) and torch.equal(before[list(reordered)], now):
-        return reordered
+    if max(reordered) < len(before):
+        is_same_order = reordered == tuple(range(len(before)))  # an index would be copied to a GPU
+        if torch.equal(before if is_same_order else before[list(reordered)], now):
+            return reordered
     found = []
     for sample, likely in zip(now, reordered, strict=True):
         same = (before == sample).flatten(1).all(1).tolist()

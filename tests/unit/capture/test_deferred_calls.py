@@ -4,7 +4,11 @@ import copy
 import gc
 import pickle
 import weakref
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
@@ -100,6 +104,29 @@ def test_layers_of_one_shape_are_computed_together(monkeypatch: pytest.MonkeyPat
     watched(See(), X)
     # two forwards: three layers alike, one with fewer heads of keys, one that is not causal
     assert sorted(sizes) == sorted([(6, 4, T, 4) for T in (11, 7)] + [(2, 4, T, 4) for T in (11, 7)] * 2)
+
+
+def operators(run: Callable[[], object]) -> Counter[str]:
+    """How often each operator of PyTorch is called; a dispatch mode would change what `watch` does."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        run()
+    return Counter(event.name for event in profile.events() if event.name.startswith("aten::"))
+
+
+@pytest.mark.usefixtures("deferred")
+def test_a_repeated_call_costs_one_operator_and_no_allocation() -> None:
+    def run(layers: int, is_watched: bool) -> None:
+        with torch.no_grad(), regard.watch(nets[layers]) if is_watched else nullcontext():
+            nets[layers](X)
+
+    torch.manual_seed(0)
+    nets = {layers: nn.Sequential(*(Layer(4, True) for _ in range(layers))) for layers in (2, 10)}
+    for layers in nets:
+        run(layers, True)  # registers the overrides
+    costs = {n: operators(partial(run, n, True)) - operators(partial(run, n, False)) for n in nets}
+    more = costs[10] - costs[2]
+    assert more["aten::cat"] == 8, more  # q and k, to their slot of one buffer
+    assert not {name for name in more if "empty" in name or "item" in name or name == "aten::clone"}, more
 
 
 @pytest.mark.usefixtures("deferred")

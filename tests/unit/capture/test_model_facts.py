@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import regard
-from regard.capture.model_facts import MAX_VISITS, facts_of
+from regard.capture.model_facts import MAX_VISITS, attribute_of, facts_of
 from regard.capture.module_names import ModuleNames
 from regard.errors import ArgumentError
 
@@ -108,3 +108,35 @@ def test_torchscript(how: str) -> None:
         assert torch.equal(whole(x), wanted)
     assert all(record.shape == (2, 2, 5, 5) for record in trace)
     assert trace.names[-1:] == (["1"] if "inside" in how else ["attention"])
+
+
+class Flagged(nn.Linear):
+    is_causal = True
+
+    @property
+    def kind(self) -> str:
+        return "decoder"
+
+
+class Wrapper(nn.Module):
+    """Passes attributes on, as adapters do."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+
+def test_attributes_of_a_module_its_class_and_what_it_wraps() -> None:
+    flagged = Flagged(2, 3)
+    for one in (flagged, Wrapper(flagged)):
+        found = [attribute_of(one, name) for name in ("is_causal", "kind", "out_features")]
+        assert found == [True, "decoder", 3]
+    assert attribute_of(flagged, "is_cross_attention") is None
+    setattr(flagged, "is_cross_attention", False)  # noqa: B010 - no attribute that the class declares
+    assert attribute_of(flagged, "is_cross_attention") is False

@@ -235,6 +235,8 @@ class CaptureMode(TorchDispatchMode):
         self._softmaxes = SoftmaxTracker(running_module)
         self.unobserved = Unobserved(running_module)
         """What could not be observed."""
+        self.is_over = False
+        """Whether the block ended. Another thread may have ended it, and this one still has the mode."""
         self._ignored: dict[int, Callable[..., Any]] = {}
         """Operators that need no observation, as the function that each calls; a token runs hundreds of them. By id,
         because operators hash slowly.
@@ -386,13 +388,16 @@ class CaptureMode(TorchDispatchMode):
 
         Errors for the user, such as a budget that is too small, are raised.
         """
+        if self.is_over:
+            return None
         try:
             with Isolated():
                 return observe(*args)
         except RegardError:
             raise
         except Exception as error:
-            self.unobserved.add_error(error)
+            if not self.is_over:
+                self.unobserved.add_error(error)
             return None
 
 

@@ -9,6 +9,7 @@ of module, causal by `is_causal`, in the same forward. Their kind, tokens and re
 that only their q, k and LSE are kept (`RepeatedCalls`). So do the layers that compute the row of one generated token.
 """
 
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -197,12 +198,13 @@ class KernelCapture:
         self._mode, self._is_followed, self._repeated = mode, is_followed, repeated
         self.replaces = mode.replaces
         self._listens = self._entered = False
+        self._thread = 0
 
     def begin(self, devices: Iterable[str]) -> None:
         """Listen on these devices; enter the mode where that is not possible."""
         others_entered = bool(dispatch_mode_count())  # they would receive other operators than without us
         if not others_entered and not has_other_operators() and OVERRIDES.begin(devices):
-            self._listens = True
+            self._listens, self._thread = True, threading.get_ident()
             LISTENING.active = (*LISTENING.active, self)
         else:
             self.enter()
@@ -210,26 +212,39 @@ class KernelCapture:
     def enter(self) -> None:
         """Enter the mode: from here on, it sees every operator."""
         self._mode.__enter__()
-        self._entered = True
+        self._entered, self._thread = True, threading.get_ident()
 
     def end(self, *raised: Any) -> None:
-        """End what `begin` began."""
+        """End what `begin` began.
+
+        In another thread, as web frameworks end a context: the thread that opened it removes the listener at its next
+        attention, and keeps the mode, which then passes every operator on.
+        """
         try:
-            if self._entered:
+            if self._entered and self._thread == threading.get_ident():
                 self._mode.__exit__(*raised)
         finally:
             if self._listens:
                 self._listens = False
-                LISTENING.active = tuple(one for one in LISTENING.active if one is not self)
+                self._leave()
                 OVERRIDES.end()
+
+    def _leave(self) -> None:
+        LISTENING.active = tuple(one for one in LISTENING.active if one is not self)
+
+    def _has_ended(self) -> bool:
+        """Whether the block was ended, by another thread."""
+        if not self._listens:
+            self._leave()
+        return not self._listens
 
     # --- what the overrides report -----------------------------------------------------------------------------
 
     def output(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
-        return self._mode.replace(func, args, kwargs)
+        return (False, None) if self._has_ended() else self._mode.replace(func, args, kwargs)
 
     def attention(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        if self._repeated.repeat(func, args, kwargs, result):
+        if self._has_ended() or self._repeated.repeat(func, args, kwargs, result):
             return
         if func in FUSED_LAYERS:
             on = [device for device in AUTOCASTS if torch.is_autocast_enabled(device)]
@@ -239,18 +254,20 @@ class KernelCapture:
             self._repeated.note(func, args, kwargs)
 
     def softmax(self, func: Any, args: Any, result: Tensor) -> bool:
-        return result.dim() > 1 and bool(result.numel()) and self._is_followed(result)
+        is_likely = result.dim() > 1 and bool(result.numel()) and not self._has_ended()
+        return is_likely and self._is_followed(result)
 
     def follow(self, func: Any, args: Any, result: Any) -> None:
         self._mode.observe_softmax(args, result)
 
     def other(self, func: Any, args: Any, result: Any) -> None:
-        self._mode.observe_other(func, args, result)
+        if not self._has_ended():
+            self._mode.observe_other(func, args, result)
 
     def unobservable(self, func: Any, args: Any) -> None:
         types = {type(x) for x in args if isinstance(x, Tensor) and type(x).__torch_dispatch__ is not _PLAIN}
         reason = why_unobservable(args, types)
-        if reason is not None:
+        if reason is not None and not self._has_ended():
             self._mode.unobserved.add(reason, likely=READERS[func] is not None or args[0].dim() > 3)
 
     def _read_layer(self, autocasts: list[str], func: Any, args: Any, kwargs: Any, result: Any) -> None:

@@ -126,6 +126,7 @@ class Watch:
             self._mode.observe(self._watcher.slices.flush)
         finally:
             self._watcher.trace.end()
+            self._mode.is_over = True
         if raised is None:
             self._watcher.warn(self._mode)
         self._mode = self._listener = None
@@ -186,7 +187,7 @@ class Watcher:
         self._tokenizer = GuardedTokenizer(tokenizer)
         self.images = ImageTracker(model, self.names, images, tokenizer)
         self.trace.split = split_of(model, self._chosen_modules)
-        self.texts = TextTracker(model, self._tokenizer, PadIds(model, tokenizer), self.names)
+        self.texts = TextTracker(model, self._tokenizer, PadIds(model, tokenizer, facts), self.names)
         self.paddings = PaddingTracker()
         self.trace.token_names = self._tokenizer.tokens if self._tokenizer.available else None
         self.history = DecodeHistory()

@@ -189,6 +189,46 @@ def test_each_thread_receives_the_calls_of_its_own_model(fused: bool) -> None:
     assert_nothing_left()
 
 
+@pytest.mark.parametrize("when", ["before the attention", "inside the model"])
+@pytest.mark.parametrize("fused", [True, False])
+def test_another_thread_may_end_the_watch(fused: bool, when: str) -> None:
+    """Starlette enters and leaves the context of a generator in different threads."""
+    watch = regard.watch(model := Attention(fused, also=lambda: wait()))
+    waits: list[Callable[[], object]] = []
+    opened, ended = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        if waits:
+            waits.pop()()
+
+    def pause() -> None:
+        opened.set()
+        ended.wait(60)
+
+    def owner() -> None:
+        with torch.no_grad():
+            wanted = model(X)
+            traces.append(watch.__enter__())
+            assert torch.equal(model(X), wanted)
+            if when == "inside the model":
+                waits.append(pause)
+            else:
+                pause()
+            for _ in range(2):  # what is left of the watch changes nothing
+                assert torch.equal(model(X), wanted)
+            assert LISTENING.active == ()
+
+    def other() -> None:
+        opened.wait(60)
+        watch.__exit__(None, None, None)
+        ended.set()
+
+    traces: list[regard.Trace] = []
+    run_together(owner, other)
+    assert len(traces[0]) == 1
+    assert_nothing_left()
+
+
 def test_nothing_is_registered_while_another_thread_runs_pytorch() -> None:
     runs, ends = threading.Event(), threading.Event()
 

@@ -17,7 +17,7 @@ import pstats
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -176,8 +176,8 @@ def generations(model: Any, options: argparse.Namespace) -> list[list[str]]:
     return rows_of(f"{steps} generated", measured(several, rounds, options.clock))
 
 
-def single_calls(rounds: int) -> list[list[str]]:
-    """`attend(see=See(map=256))`, and cuDNN's attention without statistics: milliseconds.
+def single_calls(rounds: int, lengths: Sequence[int] = (4096, 16384)) -> list[list[str]]:
+    """`attend(see=See(map=256))`, and cuDNN's attention without statistics (on a CPU: PyTorch's): milliseconds.
 
     The host's time ends when the call returns; the events' is the GPU's, which sleeps until the host has launched.
     """
@@ -187,16 +187,19 @@ def single_calls(rounds: int) -> list[list[str]]:
 
     from regard import Mask, See, attend
 
+    device, fastest = (
+        ("cuda", SDPBackend.CUDNN_ATTENTION) if torch.cuda.is_available() else ("cpu", SDPBackend.FLASH_ATTENTION)
+    )
     rows = []
-    for length in (4096, 16384):
-        q, k, v = torch.randn(3, 1, 16, length, 64, device="cuda", dtype=torch.bfloat16).unbind()
+    for length in lengths:
+        q, k, v = torch.randn(3, 1, 16, length, 64, device=device, dtype=torch.bfloat16).unbind()
         mask, see = Mask.causal(), See(map=256)
 
         def seen(q: Any = q, k: Any = k, v: Any = v, mask: Any = mask, see: Any = see) -> None:
             attend(q, k, v, mask=mask, see=see)
 
         def cudnn(q: Any = q, k: Any = k, v: Any = v) -> None:
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            with sdpa_kernel(fastest):
                 F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
         for name, run in (("attend", seen), ("cuDNN", cudnn)):
@@ -209,7 +212,7 @@ def single_calls(rounds: int) -> list[list[str]]:
 
 
 def single_call(run: Run) -> tuple[float, float, float]:
-    """The seconds until it returns, until the GPU has ended, and those of the GPU."""
+    """The seconds until it returns, until the GPU has ended, and those of the GPU; on a CPU all of them are alike."""
     import torch
 
     wait()
@@ -218,6 +221,8 @@ def single_call(run: Run) -> tuple[float, float, float]:
     host = time.perf_counter() - start
     wait()
     wall = time.perf_counter() - start
+    if not torch.cuda.is_available():
+        return host, wall, wall
     before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda._sleep(SLEEP)
     before.record()

@@ -291,7 +291,7 @@ class PaddingTracker:
             return found
         before = last.padding.keys
         if before is None:
-            before = torch.ones(last.sizes[0], min(last.sizes[3], step.start), dtype=torch.bool)
+            before = found.keys.new_ones(last.sizes[0], min(last.sizes[3], step.start))
         before = before.to(found.keys.device)[list(step.parents), : step.start]
         keys = found.keys.clone()
         keys[:, : before.shape[1]] |= before

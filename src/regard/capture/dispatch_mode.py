@@ -93,7 +93,7 @@ def retry_with_tensors(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     is_wrong = [isinstance(x, int | float) and str(one.type) == "Tensor" for one, x in pairs]
     if not any(is_wrong):
         raise
-    fixed = (torch.tensor(x) if wrong else x for wrong, x in zip(is_wrong, args, strict=True))
+    fixed = (torch.tensor(x, device="cpu") if wrong else x for wrong, x in zip(is_wrong, args, strict=True))
     return func(*fixed, **kwargs)
 
 

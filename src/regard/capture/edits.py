@@ -327,7 +327,7 @@ def visible_after_cut(edit: Edit, shape: Shape, first: int | None, like: Tensor)
         visible = torch.as_tensor(visible, device=like.device)
         return visible[(None,) * (4 - visible.dim())].expand(-1, -1, T, S)
     edit.largest_sizes = max(edit.largest_sizes, (first + T, S))
-    keep = torch.ones(own, T, S, dtype=torch.bool)
+    keep = torch.ones(own, T, S, dtype=torch.bool, device="cpu")  # written edge by edge
     for edge in edit.edges:
         head, query, key = edge
         row, col = query - first if query >= 0 else T + query, key if key >= 0 else S + key

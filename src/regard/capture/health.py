@@ -177,7 +177,8 @@ def measured(trace: Trace) -> Reading:
 def _copied(numbers: Tensor) -> Tensor:
     if not numbers.is_cuda:
         return numbers.cpu()
-    return torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True).copy_(numbers, non_blocking=True)
+    on_host = torch.empty(numbers.shape, dtype=numbers.dtype, device="cpu", pin_memory=True)
+    return on_host.copy_(numbers, non_blocking=True)
 
 
 def _numbers(record: Record) -> Tensor:

@@ -431,13 +431,13 @@ def visible(pixels: Tensor | None, normal: tuple[Any, Any] | None = None) -> np.
     x = pixels.detach().float().cpu()
     low, high = float(x.min()), float(x.max())
     if normal is not None and len(normal[0]) == len(x):
-        x = x * torch.tensor(normal[1])[:, None, None] + torch.tensor(normal[0])[:, None, None]
+        x = x * x.new_tensor(normal[1])[:, None, None] + x.new_tensor(normal[0])[:, None, None]
     elif low >= 0 and high <= 1:
         pass
     elif low >= -1 and high <= 1:
         x = (x + 1) / 2
     elif len(x) == 3 and _is_usual(x):
-        x = x * torch.tensor(_STD)[:, None, None] + torch.tensor(_MEAN)[:, None, None]
+        x = x * x.new_tensor(_STD)[:, None, None] + x.new_tensor(_MEAN)[:, None, None]
     else:
         x = (x - low) / max(high - low, 1e-12)
     array = x.expand(3, -1, -1).permute(1, 2, 0).nan_to_num().clamp(0, 1).mul(255).round().to(torch.uint8)
@@ -446,6 +446,6 @@ def visible(pixels: Tensor | None, normal: tuple[Any, Any] | None = None) -> np.
 
 def _is_usual(x: Tensor) -> bool:
     """Whether the values are in the range of the usual normalisation."""
-    mean, std = torch.tensor(_MEAN)[:, None, None], torch.tensor(_STD)[:, None, None]
+    mean, std = x.new_tensor(_MEAN)[:, None, None], x.new_tensor(_STD)[:, None, None]
     back = x * std + mean
     return bool(back.min() > -0.06) and bool(back.max() < 1.06)

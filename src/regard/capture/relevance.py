@@ -225,7 +225,7 @@ def _map(record: Record, exact: RelevanceWeights, bins: int | None) -> Tensor | 
     high, wide = bin_width(T, bins), bin_width(S, bins)
     rows = high * max(1, WEIGHTS_AT_A_TIME // max(1, B * H * S * high))
     parts = [_pooled(record, exact, slice(at, min(T, at + rows)), high, wide) for at in range(0, T, rows)]
-    return torch.cat(parts, 2) if parts else torch.zeros(B, H, 0, bin_count(S, bins))
+    return torch.cat(parts, 2) if parts else exact.gradient.new_zeros(B, H, 0, bin_count(S, bins))
 
 
 def _pooled(record: Record, exact: RelevanceWeights, rows: slice, high: int, wide: int) -> Tensor:

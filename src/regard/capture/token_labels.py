@@ -156,7 +156,7 @@ class _PendingIds:
         ids = ids.detach()
         if not ids.is_cuda or torch.cuda.is_current_stream_capturing():
             return cls(ids.clone(), table)
-        on_host = torch.empty(ids.shape, dtype=ids.dtype, pin_memory=True)
+        on_host = torch.empty(ids.shape, dtype=ids.dtype, device="cpu", pin_memory=True)
         on_host.copy_(ids, non_blocking=True)
         copied = torch.cuda.Event()
         copied.record(torch.cuda.current_stream(ids.device))

@@ -65,7 +65,7 @@ def start_norm_check(tensors: tuple[Tensor, ...]) -> Callable[[], bool]:
         norms = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
     if not norms.is_cuda:
         return lambda: all(norm < limit for norm in norms.tolist())
-    on_host = torch.empty(len(tensors), dtype=exact, pin_memory=True)
+    on_host = torch.empty(len(tensors), dtype=exact, device="cpu", pin_memory=True)
     on_host.copy_(norms, non_blocking=True)
     copied = torch.cuda.Event()
     copied.record(torch.cuda.current_stream(norms.device))

@@ -2,17 +2,20 @@
 
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 import transformers
+from narrowing import present
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
 import regard
 from regard import See
+from regard.capture.image_grids import visible
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError, RegardError
 from regard.models import Transformer
@@ -533,3 +536,40 @@ def test_values_of_a_generation_are_those_of_the_prompt() -> None:
         model(**inputs)
     assert_close(trace[0].with_outputs().outputs, again[0].outputs, "output")
     assert trace[1].weights().shape == (2, 2, 1, 4)
+
+
+@pytest.mark.parametrize("what", ["watch", "edit", "pixels", "attend"])
+def test_another_default_device_changes_nothing(what: str) -> None:
+    """Without `device=`, PyTorch makes tensors on the default device, here one without numbers."""
+    model, ids, keep = model_with_padding()
+    q = torch.linspace(-1, 1, 8 * 64).reshape(1, 1, 64, 8)
+    pixels = torch.linspace(-2.1, 2.6, 3 * 4 * 4).reshape(3, 4, 4)
+
+    def watched() -> Tensor:
+        with regard.watch(model, see=See(map=4, entropy=True, received=True, top=2, distance=True)) as trace:
+            model(ids, attention_mask=keep)
+        return torch.cat([present(record.map).flatten() for record in trace])
+
+    def edited() -> Tensor:
+        with regard.edit(model, cut={"h.0.attn": [(8, 2), (1, 7, 3)]}):
+            return present(model(ids).last_hidden_state)
+
+    runs: dict[str, Callable[[], Any]] = {
+        "watch": watched,
+        "edit": edited,
+        "pixels": lambda: torch.from_numpy(present(visible(pixels, ((0.5, 0.4, 0.3), (0.2, 0.2, 0.2))))),
+        "attend": lambda: regard.attend(q, q, q, mask=regard.Mask.causal(), see=See(map=1))[1].lse,
+    }
+    with torch.no_grad():
+        wanted = runs[what]()
+        with torch.device("meta"):
+            found = runs[what]()
+    assert_same_bits(found, wanted)
+
+
+def model_with_padding() -> tuple[Any, Tensor, Tensor]:
+    sizes: dict[str, Any] = {"vocab_size": 30, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
+    ids = torch.arange(2 * 9).reshape(2, 9) + 1
+    keep = torch.ones_like(ids)
+    keep[0, :3] = 0
+    return transformers.GPT2Model(transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)).eval(), ids, keep

@@ -120,7 +120,7 @@ def attend_by_bins(slab: Slab, bins: Bins, results: Results) -> None:
     assert pooled is not None
     causal = slab.mask is not None
     T, S = slab.q.shape[0], slab.k.shape[0]
-    bin_lse = torch.full((bins.C, T), -torch.inf, dtype=lse.dtype)
+    bin_lse = lse.new_full((bins.C, T), -torch.inf)
     for c in range(bins.C):
         keys = slice(c * bins.width, min(S, (c + 1) * bins.width))
         # No query before the first key of a bin attends to it; from there on the kernel's own causal mask is right.

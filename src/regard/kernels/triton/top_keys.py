@@ -381,7 +381,7 @@ def query_statistics(
     entropies = lse.new_zeros(B, H, T) if entropy else None
     max_scores = lse.new_full((B, H, T), -torch.inf) if max_score else None
     if not (q.numel() and k.numel()):
-        top_output.indices.copy_(torch.arange(count))
+        top_output.indices.copy_(torch.arange(count, device=q.device))
         top_output.weights.zero_()
     else:
         args, bands = SecondPassArguments.of(call, lse), bands_of(call.bound)

@@ -19,6 +19,20 @@ SIZES = {
     "eos_token_id": 2,
 }
 GROUPED = SIZES | {"num_key_value_heads": 2, "head_dim": 8}
+LATENT = SIZES | {
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 24,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 16,
+    "moe_intermediate_size": 16,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "n_group": 2,
+    "topk_group": 1,
+}
+"""Keys and values from a latent vector (MLA)."""
 PAIR = {
     "vocab_size": VOCAB,
     "d_model": 32,
@@ -135,6 +149,14 @@ ARCHITECTURES = (
     Architecture("Starcoder2Model", GROUPED),
     Architecture("XGLMModel", _gpt(d_model=32, ffn_dim=48, num_layers=2, attention_heads=4), fused=False),
     Architecture("BioGptModel", SIZES),
+    Architecture("NemotronModel", GROUPED),
+    Architecture("DeepseekV3Model", LATENT),
+    Architecture(
+        "JambaModel",
+        GROUPED,
+        more={"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2, "mamba_d_state": 4, "mamba_dt_rank": 4},
+    ),
+    Architecture("MptModel", _gpt(d_model=32, n_heads=4, n_layers=2, max_seq_len=64), fused=False),
     Architecture("BloomModel", _gpt(hidden_size=32, n_layer=2, n_head=4), fused=False),
     Architecture("GPTJModel", _gpt(n_embd=32, n_layer=2, n_head=4, rotary_dim=4), fused=False),
     Architecture("CodeGenModel", _gpt(n_embd=32, n_layer=2, n_head=4, rotary_dim=4), fused=False),
@@ -146,6 +168,12 @@ ARCHITECTURES = (
     # encoders
     Architecture("BertModel", SIZES, right_padded),
     Architecture("RobertaModel", SIZES, right_padded),
+    Architecture(
+        "ModernBertModel",
+        SIZES | {"cls_token_id": 1, "sep_token_id": 2},
+        right_padded,
+        more={"global_attn_every_n_layers": 2, "local_attention": 4},
+    ),
     Architecture(
         "DistilBertModel", {"vocab_size": VOCAB, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4}, right_padded
     ),

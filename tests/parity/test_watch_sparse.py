@@ -219,6 +219,30 @@ def test_approximations_warn_by_name(name: str, sizes: dict[str, Any], reason: s
     assert reason in text
 
 
+def test_deformable_attention_warns_beside_what_is_recorded() -> None:
+    torch.manual_seed(0)
+    stages: dict[str, Any] = {"hidden_sizes": [8, 16], "depths": [1, 1], "out_features": ["stage1", "stage2"]}
+    backbone = transformers.ResNetConfig(embedding_size=8, **stages)
+    sides = ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
+    sizes: dict[str, Any] = {"d_model": 32, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_queries": 5}
+    sizes |= dict.fromkeys(sides, 2) | {"num_feature_levels": 2, "use_timm_backbone": False}
+    model = transformers.DeformableDetrModel(
+        transformers.DeformableDetrConfig(backbone_config=backbone, **sizes)
+    ).eval()
+    pixels = torch.randn(1, 3, 32, 32)
+    with torch.no_grad(), warnings.catch_warnings(record=True) as caught_warnings:
+        warnings.simplefilter("always")
+        plain = model(pixels)[0]
+        with regard.watch(model) as trace:
+            watched = model(pixels)[0]
+    assert torch.equal(plain, watched)
+    assert trace.names == [f"decoder.layers.{layer}.self_attn" for layer in range(2)]
+    texts = [str(one.message) for one in caught_warnings if "encoder.layers.0.self_attn" in str(one.message)]
+    assert len(texts) == 1
+    assert "decoder.layers.0.encoder_attn" in texts[0]
+    assert "points of the picture" in texts[0]
+
+
 # --- rows that do not sum to 1 ----------------------------------------------------------------------------
 
 

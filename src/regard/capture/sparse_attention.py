@@ -9,6 +9,7 @@ Only the module classes named here are tracked. Other classes without weights of
 with a reason.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -49,6 +50,8 @@ REFUSED = {
     "GraniteSpeechConformerAttention": "watch-refused-chunks",
 }
 """Classes that compute no weights of queries by keys, each with the reason: landmarks, hashes, chunks."""
+_DEFORMABLE = re.compile("MultiscaleDeformableAttention$|^MSDeformAttn")
+"""Such classes of Deformable DETR and of the many models that copy it."""
 
 ROLES = {
     **dict.fromkeys(("query", "q", "q_proj", "query_global"), "query"),
@@ -307,5 +310,6 @@ def sparse_places(places: list[Place]) -> dict[int, Place]:
 
 def refusal_of(module: nn.Module) -> str | None:
     """Why the softmaxes of a module are not weights of queries by keys; None if they may be."""
-    key = REFUSED.get(type(module).__name__)
+    name = type(module).__name__
+    key = "watch-refused-points" if _DEFORMABLE.search(name) else REFUSED.get(name)
     return None if key is None else say(key)

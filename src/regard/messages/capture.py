@@ -236,6 +236,10 @@ MESSAGES: dict[str, Message] = {
         en="values are shifted by autocorrelation, not weighted by keys",
         zh="值按自相关平移，而不是按键加权",
     ),
+    "watch-refused-points": Message(
+        en="values are read at a few points of the picture, between its positions, not weighted by keys",
+        zh="值取自图片上若干点（位于位置之间），而不是按键加权",
+    ),
     "watch-refused-pieces": Message(
         en="its sparse attention could not be assembled from its pieces, or the whole matrix needs more memory than "
         "is free",

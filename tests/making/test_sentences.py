@@ -14,7 +14,7 @@ from making.translator.tatoeba import Pair, written
 FILES = sorted(own.FOLDER.glob("*.tsv"))
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "sentences"
 TATOEBA = Path(__file__).parents[2].parent / "shared" / "data" / "tatoeba"
-AT_LEAST = 12_000
+AT_LEAST = 18_000
 # Common characters that have another, simplified form.
 TRADITIONAL = "們個說這時來會國對發學點還沒過邊讓從麼樣見開車門問間話認識請謝錢買賣書長東電腦網頁"
 

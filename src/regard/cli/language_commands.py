@@ -319,7 +319,7 @@ def _run(talk: "Conversation", command: str) -> None:
         put(say("chat-help"))
         return
     try:
-        words = talk.looked_at()
+        words = talk.attended_words()
     except RegardError as error:
         print_message(str(error))
         return

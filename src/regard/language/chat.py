@@ -141,7 +141,7 @@ class Conversation:
             self._written.append(one)
             yield one
 
-    def looked_at(self) -> list[Word]:
+    def attended_words(self) -> list[Word]:
         """The words before the last answer with the attention that its tokens gave them, in the order of the text.
 
         The mean of all layers and heads, in shares of what the text before the answer got, without its first token,

@@ -255,7 +255,7 @@ class LanguageModel:
 
         return silence_head(self, seen, module, head)
 
-    def moved(
+    def predictions_without(
         self, seen: "Seen", module: str, head: int, edge: tuple[int, int] | None = None
     ) -> "tuple[np.ndarray, np.ndarray, int]":
         """Log-probabilities of the next token with a head and without it, (W,) each, and the row where they are.
@@ -263,9 +263,9 @@ class LanguageModel:
         edge   (query, key): only this edge of the head is cut, and the row is its query's. For a whole head it is the
                row that moves most, for an edge of an encoder the last one.
         """
-        from regard.language.seeing import move_prediction
+        from regard.language.seeing import predictions_without
 
-        return move_prediction(self, seen, module, head, edge)
+        return predictions_without(self, seen, module, head, edge)
 
 
 LARGEST_BATCH, MOST_PADDING = 4096, 1.25

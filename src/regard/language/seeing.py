@@ -137,10 +137,10 @@ def silence_head(model: "LanguageModel", seen: Seen, module: str, head: int) -> 
     return found
 
 
-def move_prediction(
+def predictions_without(
     model: "LanguageModel", seen: Seen, module: str, head: int, edge: tuple[int, int] | None = None
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """The implementation of `LanguageModel.moved`."""
+    """The implementation of `LanguageModel.predictions_without`."""
     record = seen.trace[module]  # raises UnknownNameError
     in_range("head", head, record.shape[1])
     edited: Attend = Silenced(record.name, head)

@@ -181,12 +181,12 @@ def test_an_answer_that_is_interrupted_is_kept(model: LanguageModel) -> None:
     assert "".join(talk.ask("more", max_new_tokens=3)) is not None
 
 
-def test_where_an_answer_looked(model: LanguageModel, other: LanguageModel) -> None:
+def test_the_words_that_an_answer_attended_to(model: LanguageModel, other: LanguageModel) -> None:
     for one in (model, other):
         talk = Conversation(one)
-        assert talk.looked_at() == []
+        assert talk.attended_words() == []
         "".join(talk.ask("The cat sat", max_new_tokens=5))
-        words = talk.looked_at()
+        words = talk.attended_words()
         assert {"cat", "sat"} <= {word.text for word in words}
         assert 0.3 < sum(word.share for word in words) <= 1.0 + 1e-6
         assert all(word.share >= 0 for word in words)

@@ -105,7 +105,7 @@ class LanguageEffects:
         self.model, self.seen = model, seen
 
     def of(self, record: Record, head: int, edge: tuple[int, int] | None) -> Moved:
-        before, after, position = self.model.moved(self.seen, record.name, head, edge)
+        before, after, position = self.model.predictions_without(self.seen, record.name, head, edge)
         return Moved(before, after, position, lambda i: self.model.tokenizer.pieces([i])[0])
 
 
@@ -115,7 +115,7 @@ def effects_of(model: Any, inputs: Any, tokenizer: Any = None) -> Effects | None
         if inputs is not None:
             raise ArgumentError("widget-model")
         return None
-    if hasattr(model, "moved"):  # a LanguageModel: runs on NumPy too
+    if hasattr(model, "predictions_without"):  # a LanguageModel: runs on NumPy too
         if isinstance(inputs, str):
             inputs = model.see(inputs)
         if not hasattr(inputs, "ids"):

@@ -73,14 +73,14 @@ def test_a_cut_edge_leaves_other_queries_alone(translator: LanguageModel) -> Non
     seen = translator.see("I love you", output="我爱你。")
     name = "decoder.layers.1.cross_attention"
     for query in (0, 2):
-        before, after, row = translator.moved(seen, name, 1, (query, 0))
+        before, after, row = translator.predictions_without(seen, name, 1, (query, 0))
         assert row == query
         assert np.abs(before - after).max() > 0
         np.testing.assert_allclose(np.exp(before).sum(), 1)
     # Cutting every key but one by hand: only the cut query's output of this layer changes.
     record = seen.trace[name]
-    first, _, _ = translator.moved(seen, name, 1, (1, 0))
-    second, _, _ = translator.moved(seen, name, 1, (1, record.shape[3] - 1))
+    first, _, _ = translator.predictions_without(seen, name, 1, (1, 0))
+    second, _, _ = translator.predictions_without(seen, name, 1, (1, record.shape[3] - 1))
     np.testing.assert_allclose(first, second)  # the same run before the edit
 
 

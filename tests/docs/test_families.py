@@ -185,7 +185,7 @@ def test_the_example_shows_four_families(lang: Language, screens: dict[Language,
         assert (float(moved) == 0) == (config.kind == "decoder")
 
 
-def test_the_example_tells_the_same_in_both_languages(screens: dict[Language, str]) -> None:
+def test_the_example_is_the_same_in_both_languages(screens: dict[Language, str]) -> None:
     """All numbers, those of the pictures included; only their column widths differ."""
     english, chinese = (Counter(re.findall(r"\d*\.?\d+", screens[lang])) for lang in LANGS)
     assert english == chinese

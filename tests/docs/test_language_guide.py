@@ -134,7 +134,7 @@ def test_the_forms_are_the_poets(lang: Language) -> None:
 
 
 @EACH
-def test_the_two_models_are_as_told(lang: Language) -> None:
+def test_the_guide_states_the_sizes_of_the_two_models(lang: Language) -> None:
     head, _, layers, sizes, weights, disk, *_ = GUIDE.tables(lang)[2]
     assert [spans(cell)[0] for cell in head[1:]] == list(BUNDLED)
     for name, *printed in zip(BUNDLED, layers[1:], sizes[1:], weights[1:], disk[1:], strict=True):

@@ -153,7 +153,7 @@ def test_the_puzzles_are_the_recipes(lang: Language) -> None:
 
 
 @pytest.mark.parametrize("lang", LANGS)
-def test_the_recipes_are_as_large_as_told(lang: Language) -> None:
+def test_the_guide_states_the_sizes_of_the_recipes(lang: Language) -> None:
     vocabularies = {"shakespeare-char": 65}
     for name, needed, weights, steps in tables(lang)[1]:
         recipe = read_recipe(name.strip("`"))

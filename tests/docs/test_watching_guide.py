@@ -104,7 +104,7 @@ def test_what_can_be_asked_for_is_see(lang: Language) -> None:
 
 
 @EACH
-def test_the_patterns_are_those_that_are_looked_for(lang: Language) -> None:
+def test_the_guide_lists_every_pattern(lang: Language) -> None:
     listed = [name for row in table(lang, "previous") for name in spans(row[0])]
     assert listed[: len(names())] == list(names())
     for name in listed[len(names()) :]:
@@ -158,7 +158,7 @@ def nested() -> tuple[Any, Tensor]:
 
 @pytest.mark.parametrize("made", [landmarks, nested, lambda: (Exponentials(), torch.randn(2, 4, 8))])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_what_is_not_seen_is_said(made: Any) -> None:
+def test_what_the_guide_says_is_not_recorded(made: Any) -> None:
     """If this fails, it is seen by now: say so in the guide."""
     model, given = made()
     with (

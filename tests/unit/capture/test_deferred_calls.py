@@ -140,7 +140,7 @@ def test_reading_the_trace_computes() -> None:
 
 
 @pytest.mark.usefixtures("deferred")
-def test_calls_that_repeat_another_are_recorded_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_repeat_another_are_recorded_without_the_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[str] = []
     original = Watcher._add
 
@@ -188,11 +188,11 @@ def held(calls: DeferredCalls) -> int:
 @pytest.mark.usefixtures("deferred")
 @pytest.mark.parametrize("way", ["gradients", "autocast"])
 def test_calls_repeat_with_gradients_and_under_autocast(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[str] = []
+    added: list[str] = []
     original = Watcher._add
 
     def add(self: Watcher, call: Any, place: Any) -> None:
-        looked_at.append(place.name)
+        added.append(place.name)
         original(self, call, place)
 
     monkeypatch.setattr(Watcher, "_add", add)
@@ -208,10 +208,10 @@ def test_calls_repeat_with_gradients_and_under_autocast(way: str, monkeypatch: p
         return trace, torch.cat([present(weight.grad).flatten() for weight in net.parameters()])
 
     wanted, gradients = run(())
-    assert looked_at == wanted.names == ["0", "1", "2"]
-    looked_at.clear()
+    assert added == wanted.names == ["0", "1", "2"]
+    added.clear()
     found, same = run(("cpu",))
-    assert looked_at == ["0"]
+    assert added == ["0"]
     assert torch.equal(gradients, same)
     for one, other in zip(found, wanted, strict=True):
         assert not present(one.map).requires_grad

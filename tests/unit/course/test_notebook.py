@@ -214,7 +214,7 @@ def test_the_result_of_a_call_is_no_answer(shift: Exercise, what: Any) -> None:
     assert type(what).__name__ in str(caught.value)
 
 
-def test_one_function_of_two_is_told_how_to_pass_both(
+def test_one_function_of_two_gets_the_call_with_both(
     cell: Cell, space: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell("def self_attention(Q, K, V):\n    return V\n")

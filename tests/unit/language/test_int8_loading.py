@@ -31,7 +31,7 @@ def test_a_folder_of_our_own(tmp_path: Path) -> None:
     assert rounded.translate("I love you.") == exact.translate("I love you.")
 
 
-def test_the_reason_tells_that_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_names_the_missing_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.functional.int8_weight.compiled_rows", lambda: None)
     model = load(tiny_language.poet_folder(tmp_path / "poet"), weights="int8")
     assert "g++" in model.backend.reason

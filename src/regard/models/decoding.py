@@ -169,9 +169,10 @@ class Decoding:
 
     def _compiled_step(self, ids: Tensor) -> CompiledStep | None:
         """The compiled step, where it computes this: one id of one text, on a CPU, which nobody records or edits."""
-        if ids.shape != (1, 1) or not self.length or self._attend is not attend_in_model:
-            return None
+        # The kind of the past first: a step that torch.compile traces, of a static one, must not depend on `length`.
         if not isinstance(self._past, GrowingPast) or self._past.padding is not None:
+            return None
+        if ids.shape != (1, 1) or not self.length or self._attend is not attend_in_model:
             return None
         if self._cpu_step is False:
             self._cpu_step = compiled_step(self._model)

@@ -270,4 +270,4 @@ def test_the_answer_of_003_passes_as_it_stands() -> None:
 def test_the_template_of_002_is_reported_as_not_written() -> None:
     (template,) = (block for block in python_blocks("002") if "class SelfAttention" in block)
     head = "import torch\nfrom torch import nn\n"
-    assert grade(exercise("self-attention-module"), head + template, seed=1, run=in_process).slip == "not-written"
+    assert grade(exercise("self-attention-module"), head + template, seed=1, run=in_process).mistake == "not-written"

@@ -83,7 +83,7 @@ def assembled(
     """An exercise from the files of its folder: `content` is task.toml, `grading` the module grader.py."""
     grader = getattr(grading, "GRADER", None)
     ids = {mistake.id for mistake in grader.mistakes} if grader else set()
-    mistakes = {id: both for id, both in _shared().items() if id in ids} | content.get("slips", {})
+    mistakes = {id: both for id, both in _shared().items() if id in ids} | content.get("mistakes", {})
     return Exercise(
         **vars(row),
         task=Message(**content["task"]),
@@ -102,7 +102,7 @@ def assembled(
 @cache
 def _shared() -> dict[str, dict[str, Any]]:
     """Messages for mistakes that several exercises share."""
-    return tomllib.loads((HOME / "exercises" / "slips.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((HOME / "exercises" / "shared_mistakes.toml").read_text(encoding="utf-8"))
 
 
 def _words(table: Mapping[str, Any]) -> dict[str, Message]:

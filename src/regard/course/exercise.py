@@ -66,7 +66,7 @@ class Mistake:
     """A known wrong program: the solution with some text replaced, or a separate source."""
 
     id: str
-    """A key of task.toml's [slips], or one of `diagnosis.GENERAL`."""
+    """A key of task.toml's [mistakes], or one of `diagnosis.GENERAL`."""
     swaps: tuple[tuple[str, str], ...] = ()
     """(old, new): each `old` occurs in the solution, and every occurrence is replaced."""
     source: str | None = None

@@ -177,7 +177,7 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
         text = program(task, *answers)
     verdict = grade(task, text, seed=seed)
     print(verdict)
-    if verdict.slip == "missing-name" and len(answers) < len(names := required_names(task)):
+    if verdict.mistake == "missing-name" and len(answers) < len(names := required_names(task)):
         print(say("check-nothing", id=task.id, names=Listed(names)))
     record(task, verdict, text, report=print)
     return verdict

@@ -3,80 +3,80 @@
 from regard.messages import Message
 
 MESSAGES: dict[str, Message] = {
-    "slip-not-written": Message(
+    "mistake-not-written": Message(
         en="{name} returns nothing: it is not written yet, or the return statement is missing",
         zh="{name} 没有返回结果：尚未实现，或者缺少 return",
     ),
-    "slip-missing-name": Message(
+    "mistake-missing-name": Message(
         en="your code does not define {name}; the name must match exactly{nearest}",
         zh="你的代码里没有定义 {name}；名字必须完全一致{nearest}",
     ),
-    "slip-nearest": Message(en=" (you have {nearest})", zh="（你写的是 {nearest}）"),
-    "slip-not-callable": Message(en="{name} is not a function and cannot be called", zh="{name} 不是函数，不能调用"),
-    "slip-not-a-module": Message(
+    "mistake-nearest": Message(en=" (you have {nearest})", zh="（你写的是 {nearest}）"),
+    "mistake-not-callable": Message(en="{name} is not a function and cannot be called", zh="{name} 不是函数，不能调用"),
+    "mistake-not-a-module": Message(
         en="{name} must be a subclass of torch.nn.Module", zh="{name} 必须是继承 torch.nn.Module 的类"
     ),
-    "slip-missing-parameter": Message(
+    "mistake-missing-parameter": Message(
         en="your module has no parameter {name}{nearest}; the weights are loaded by that name",
         zh="你的模块没有参数 {name}{nearest}；权重按这个名字加载",
     ),
-    "slip-plain-tensor": Message(
+    "mistake-plain-tensor": Message(
         en="{name} is a plain tensor, neither trained nor stored with the module; write nn.Parameter(…) around it",
         zh="{name} 只是普通的张量：既不会被训练，也不会随模块保存；要用 nn.Parameter(…) 包起来",
     ),
-    "slip-layer-for-parameter": Message(
+    "mistake-layer-for-parameter": Message(
         en="{name} is a layer; here it must be an nn.Parameter of its own, used as x @ {name}",
         zh="{name} 是一个层；这里它必须是单独的 nn.Parameter，用法是 x @ {name}",
     ),
-    "slip-extra-parameter": Message(
+    "mistake-extra-parameter": Message(
         en="your module has an extra parameter {name}, which the task does not mention",
         zh="你的模块多了一个参数 {name}，题目中没有",
     ),
-    "slip-wrong-parameter": Message(
+    "mistake-wrong-parameter": Message(
         en="parameter {name} must have shape {wanted}; yours has {found}",
         zh="参数 {name} 的形状必须是 {wanted}；你的是 {found}",
     ),
-    "slip-refused": Message(
+    "mistake-refused": Message(
         en="your code does something that a check does not allow: {what}",
         zh="你的代码使用了批改时不允许的操作：{what}",
     ),
-    "slip-raises": Message(
+    "mistake-raises": Message(
         en="your code raises {type}: {message}",
         zh="你的代码抛出 {type}：{message}",
     ),
-    "slip-raises-line": Message(
+    "mistake-raises-line": Message(
         en="line {line} of your code raises {type}: {message}",
         zh="你的代码第 {line} 行抛出 {type}：{message}",
     ),
-    "slip-line": Message(en="line {line}: ", zh="第 {line} 行："),
-    "slip-too-many-arguments": Message(
+    "mistake-line": Message(en="line {line}: ", zh="第 {line} 行："),
+    "mistake-too-many-arguments": Message(
         en="wrong number of arguments for {name}: it takes {takes} and is called with {given}",
         zh="调用 {name} 时传入了 {given} 个参数，但它只接受 {takes} 个",
     ),
-    "slip-missing-arguments": Message(
+    "mistake-missing-arguments": Message(
         en="{name} is called without {names}, which is required", zh="调用 {name} 时没有传入必需的参数 {names}"
     ),
-    "slip-unexpected-argument": Message(
+    "mistake-unexpected-argument": Message(
         en="{name} is called with {names}=, but has no such parameter",
         zh="调用 {name} 时传入了 {names}=，但它没有这个参数",
     ),
-    "slip-as-in-the-task": Message(
+    "mistake-as-in-the-task": Message(
         en="; define it with the parameters given in the task", zh="；请按题目给出的参数定义它"
     ),
-    "slip-recursion": Message(
+    "mistake-recursion": Message(
         en="{where}infinite recursion; check the condition that ends it",
         zh="{where}无限递归；请检查递归的终止条件",
     ),
-    "slip-input": Message(
+    "mistake-input": Message(
         en="{where}your code waits for keyboard input, for example with input(), which a check does not provide; "
         "everything it needs is passed as arguments",
         zh="{where}你的代码在等待键盘输入，例如 input()，批改时没有键盘输入；所需的数据都通过参数传入",
     ),
-    "slip-no-import": Message(
+    "mistake-no-import": Message(
         en="line {line} uses {name}, which is not imported; add `{how}` at the top of your file",
         zh="第 {line} 行用到了 {name}，但还没有导入；请在文件开头加上 `{how}`",
     ),
-    "slip-no-package": Message(
+    "mistake-no-package": Message(
         en="there is no package {name} here; an answer needs only NumPy, or PyTorch in PyTorch exercises",
         zh="没有安装 {name}；答案只需要 NumPy，PyTorch 练习还可以使用 PyTorch",
     ),
@@ -279,106 +279,106 @@ MESSAGES: dict[str, Message] = {
         en="PyTorch tensors have no {name}; is it a method of lists or of NumPy arrays?",
         zh="PyTorch 的张量没有 {name}；这是列表的方法，还是 NumPy 数组的方法？",
     ),
-    "slip-no-error": Message(
+    "mistake-no-error": Message(
         en="these arguments are invalid and should raise {type}; your code returns a result",
         zh="这些参数无效，应当抛出 {type}；你的代码却返回了结果",
     ),
-    "slip-mutates-input": Message(
+    "mistake-mutates-input": Message(
         en="your code changes its argument ({names}); work on a copy, or write x = x - y instead of x -= y",
         zh="你的代码修改了传入的参数（{names}）；请先复制，或者把 x -= y 写成 x = x - y",
     ),
-    "slip-hard-coded": Message(
+    "mistake-hard-coded": Message(
         en="your code returns the same result for all arguments",
         zh="无论传入什么参数，你的代码都返回同样的结果",
     ),
-    "slip-transposed": Message(
+    "mistake-transposed": Message(
         en="your result is the right one transposed: rows and columns are exchanged",
         zh="你的结果是正确答案的转置：行和列对调了",
     ),
-    "slip-wrong-type": Message(
+    "mistake-wrong-type": Message(
         en="the result should be {expected}, not {got}",
         zh="结果应该是 {expected}，而不是 {got}",
     ),
-    "slip-wrong-count": Message(
+    "mistake-wrong-count": Message(
         en="the result should have {expected} parts, not {got}",
         zh="结果应该有 {expected} 个部分，而不是 {got} 个",
     ),
-    "slip-wrong-shape": Message(
+    "mistake-wrong-shape": Message(
         en="the shape should be {expected}, not {got}",
         zh="形状应该是 {expected}，而不是 {got}",
     ),
-    "slip-wrong-dtype": Message(
+    "mistake-wrong-dtype": Message(
         en="the numbers should be {expected}, not {got}",
         zh="数的类型应该是 {expected}，而不是 {got}",
     ),
-    "slip-nan-for-infinity": Message(
+    "mistake-nan-for-infinity": Message(
         en="your result has {got} where {expected} is expected: check for inf - inf, 0/0, or -inf times 0",
         zh="应该是 {expected} 的地方，你的结果是 {got}：检查有没有 inf - inf、0/0 或 -inf 乘 0",
     ),
-    "slip-not-finite": Message(
+    "mistake-not-finite": Message(
         en="your result has {got} where a finite number is expected: check for exp of a large number, 0/0, or "
         "-inf times 0",
         zh="应该是有限数的地方，你的结果是 {got}：检查有没有对很大的数取 exp、0/0 或 -inf 乘 0",
     ),
-    "slip-no-gradient": Message(
+    "mistake-no-gradient": Message(
         en="the numbers are right, but no gradient reaches {name}: do not use detach(), .data, .numpy() or no_grad()",
         zh="数值是对的，但梯度传不到 {name}：不要使用 detach()、.data、.numpy() 或 no_grad()",
     ),
-    "slip-wrong-gradient": Message(
+    "mistake-wrong-gradient": Message(
         en="the numbers are right, but the gradient of {name} is wrong",
         zh="数值是对的，但 {name} 的梯度不对",
     ),
-    "slip-rounded": Message(
+    "mistake-rounded": Message(
         en="your numbers are the right ones rounded to {places} decimals; do not round",
         zh="你的数是正确答案保留 {places} 位小数的结果；不要四舍五入",
     ),
-    "slip-low-precision": Message(
+    "mistake-low-precision": Message(
         en="your numbers are right to about three digits and all fit in float16; do not calculate in half precision",
         zh="你的数只精确到大约三位，而且都能用 float16 表示：不要用半精度（float16、bfloat16）计算",
     ),
-    "slip-near": Message(
+    "mistake-near": Message(
         en="your numbers are close to the right ones, but not equal: the error is up to {most}. Possible causes: "
         "a small number added to a denominator, a constant with too few digits, a dtype of low precision",
         zh="你的数与正确答案接近但不相等：误差最大为 {most}。可能的原因：分母上加了一个很小的数、常数的位数不够、"
         "dtype 的精度较低",
     ),
-    "slip-not-shares": Message(
+    "mistake-not-shares": Message(
         en="every row should sum to 1; one of yours sums to {total}",
         zh="每一行之和应为 1；你有一行之和是 {total}",
     ),
-    "slip-wrong-value": Message(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
-    "slip-not-repeatable": Message(
+    "mistake-wrong-value": Message(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
+    "mistake-not-repeatable": Message(
         en="two calls with the same arguments give different results: your function draws random numbers itself, or "
         "keeps something from an earlier call; its result must follow from its arguments alone",
         zh="用同样的参数调用两次，结果却不同：你的函数自己抽了随机数，或者留下了上一次调用的内容；结果必须只由参数决定",
     ),
-    "slip-unknown": Message(
+    "mistake-unknown": Message(
         en="no known mistake gives these numbers; compare the call above with the task, step by step",
         zh="这些数不符合任何已知的错误；请根据上面的调用逐步核对题目",
     ),
-    "slip-two": Message(
+    "mistake-two": Message(
         en="two mistakes. First: {first}. Second: {second}", zh="有两处错误。第一：{first}。第二：{second}"
     ),
-    "slip-bug-and": Message(
+    "mistake-bug-and": Message(
         en="the original bug of the program is still there, and there is another mistake: {second}",
         zh="程序原有的错误还在，而且还有一处错误：{second}",
     ),
-    "slip-too-slow": Message(
+    "mistake-too-slow": Message(
         en="your code did not finish in time: check for an infinite loop",
         zh="你的代码没有按时结束：请检查是否有死循环",
     ),
-    "slip-too-much-memory": Message(
+    "mistake-too-much-memory": Message(
         en="your code used more memory than a check allows", zh="你的代码使用的内存超过了批改允许的上限"
     ),
-    "slip-too-much-output": Message(
+    "mistake-too-much-output": Message(
         en="your code printed more than a check allows: is there a print in a loop?",
         zh="你的代码打印的内容超过了批改允许的上限：循环中是否有 print？",
     ),
-    "slip-killed": Message(
+    "mistake-killed": Message(
         en="your program ended before all calls returned (exit, crash, or a signal)",
         zh="你的程序在调用完成之前就结束了（退出、崩溃或收到信号）",
     ),
-    "slip-garbled": Message(
+    "mistake-garbled": Message(
         en="the answer of your program could not be read; do not use the files and pipes of the check",
         zh="你的程序传回的内容无法读取；请不要使用批改程序的文件和管道",
     ),

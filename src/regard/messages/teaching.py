@@ -97,8 +97,8 @@ MESSAGES: dict[str, Message] = {
         zh="task.toml 里有 grader.py 没有用到的文字：{names}。",
     ),
     "verify-hints": Message(en="a hint is empty, or there is none.", zh="有空的提示，或者没有提示。"),
-    "verify-slips": Message(en="there are known mistakes", zh="有已知的错误"),
-    "verify-no-slips": Message(
+    "verify-mistakes": Message(en="there are known mistakes", zh="有已知的错误"),
+    "verify-no-mistakes": Message(
         en="MISTAKES in grader.py is empty: learners would get general diagnoses only",
         zh="grader.py 里的 MISTAKES 是空的：学生只能得到一般的诊断",
     ),
@@ -112,7 +112,7 @@ MESSAGES: dict[str, Message] = {
         en="the examples of the task are right ({language})", zh="题目里的例子正确（{language}）"
     ),
     "verify-stub": Message(en="stub.py fails, as a file without an answer", zh="stub.py 不通过，并识别为尚未作答"),
-    "verify-slip": Message(
+    "verify-mistake": Message(
         en="mistake {place}, {id}: fails with its own diagnosis", zh="错误 {place}，{id}：不通过，诊断正确"
     ),
     "verify-right": Message(en="right/{name} passes", zh="right/{name} 通过"),
@@ -122,9 +122,9 @@ MESSAGES: dict[str, Message] = {
         en="it passes with seed {seed}; add a call to grader.py that shows the difference",
         zh="种子为 {seed} 时它通过了；请在 grader.py 里加一次能看出差别的调用",
     ),
-    "verify-other-slip": Message(
-        en="with seed {seed} the diagnosis is {slip}, not {wanted}; add a call that tells them apart",
-        zh="种子为 {seed} 时诊断为 {slip}，而不是 {wanted}；请加一次能区分两者的调用",
+    "verify-other-mistake": Message(
+        en="with seed {seed} the diagnosis is {mistake}, not {wanted}; add a call that tells them apart",
+        zh="种子为 {seed} 时诊断为 {mistake}，而不是 {wanted}；请加一次能区分两者的调用",
     ),
     "verify-ended": Message(
         en="the program of this mistake ends with {ended} and cannot be compared; a mistake must give an answer",
@@ -193,12 +193,12 @@ MESSAGES: dict[str, Message] = {
     "grade-column-verdict": Message(en="verdict", zh="结果"),
     "grade-column-passed": Message(en="tests passed", zh="通过的测试"),
     "grade-column-tests": Message(en="tests", zh="测试总数"),
-    "grade-column-slip": Message(en="mistake", zh="错误"),
+    "grade-column-mistake": Message(en="mistake", zh="错误"),
     "grade-column-diagnosis": Message(en="diagnosis", zh="诊断"),
     "grade-passed": Message(en="passed", zh="通过"),
     "grade-failed": Message(en="failed", zh="未通过"),
     "grade-unreadable": Message(en="unreadable", zh="无法读取"),
     "grade-result": Message(en="Passed: {passed} of {count}", zh="通过：{passed}/{count}"),
-    "grade-slips": Message(en="Most frequent mistakes: {slips}", zh="最常见的错误：{slips}"),
+    "grade-mistakes": Message(en="Most frequent mistakes: {mistakes}", zh="最常见的错误：{mistakes}"),
     "grade-written": Message(en="Wrote {path}.", zh="已写入 {path}。"),
 }

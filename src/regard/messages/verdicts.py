@@ -90,7 +90,7 @@ MESSAGES: dict[str, Message] = {
     "verdict-call": Message(en="call", zh="调用"),
     "verdict-expected": Message(en="expected", zh="应得"),
     "verdict-got": Message(en="got", zh="实得"),
-    "verdict-slip": Message(en="Diagnosis: {what}", zh="诊断：{what}"),
+    "verdict-mistake": Message(en="Diagnosis: {what}", zh="诊断：{what}"),
     "verdict-printed": Message(en="Output and warnings of your program:", zh="程序的输出和警告："),
     "verdict-printed-more": Message(en="... and {count} more characters", zh="... 还有 {count} 个字符"),
     "verdict-next": Message(en="A hint: regard learn hint {id}", zh="看提示：regard learn hint {id}"),

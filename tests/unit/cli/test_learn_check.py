@@ -24,7 +24,7 @@ def judged(exercise: Exercise, source: bytes, *, seed: int | None = None) -> Ver
     passed = b"right" in source
     tests = (Test("plain", passed, call="softmax(x)", expected="1", got="1" if passed else "2"),)
     return Verdict(
-        exercise.id, passed, None if passed else "slip", None if passed else "no scale", tests, seed=seed or 7
+        exercise.id, passed, None if passed else "mistake", None if passed else "no scale", tests, seed=seed or 7
     )
 
 

@@ -130,7 +130,7 @@ def test_a_class_as_json_with_a_seed(run: Run, answers: Path) -> None:
     printed = json.loads(run("learn", "grade", "softmax", "answers", "--seed", "5", "--json").out)
     assert (printed["id"], printed["seed"]) == ("softmax", 5)
     assert [row["verdict"] for row in printed["answers"]] == ["failed", "passed", "failed"]
-    assert printed["answers"][0]["slip"] == "not-written"
+    assert printed["answers"][0]["mistake"] == "not-written"
 
 
 def test_a_class_is_graded_with_a_teachers_exercise(run: Run, folder: Path, desk: Path) -> None:

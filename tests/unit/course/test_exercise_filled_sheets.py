@@ -13,4 +13,4 @@ def test_a_filled_sheet_passes_and_a_changed_one_does_not(name: str) -> None:
     assert tried.sheet is not None
     assert grade(tried, filled_sheet(tried.sheet, 4)).passed
     mistake = tried.sheet.mistakes[0]
-    assert grade(tried, filled_sheet(tried.sheet, 4, mistake.answers(4))).slip == mistake.id
+    assert grade(tried, filled_sheet(tried.sheet, 4, mistake.answers(4))).mistake == mistake.id

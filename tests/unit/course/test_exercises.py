@@ -157,7 +157,7 @@ def test_the_untouched_stub_fails(name: str) -> None:
     tried = exercise(name)
     verdict = grade(tried, tried.stub, seed=1, run=in_process)
     assert not verdict.passed
-    assert verdict.slip == ("untouched" if tried.kind == "bug" else "not-written")
+    assert verdict.mistake == ("untouched" if tried.kind == "bug" else "not-written")
 
 
 @every_code
@@ -167,7 +167,7 @@ def test_every_mistake_fails_with_its_own_diagnosis(name: str, first: int) -> No
     tried = exercise(name)
     for mistake, text in list(mistakes(tried).items())[first::STEP]:
         verdict = grade(tried, text, seed=1, run=in_process)
-        assert (verdict.passed, verdict.slip) == (False, mistake.split()[0]), f"{mistake}:\n{verdict}"
+        assert (verdict.passed, verdict.mistake) == (False, mistake.split()[0]), f"{mistake}:\n{verdict}"
         assert verdict.diagnosis
 
 
@@ -227,9 +227,9 @@ def test_the_sandbox_gives_the_same_verdict(name: str) -> None:
     tried = exercise(name)
     assert tried.grader is not None
     wrong = next(mistake for mistake in tried.grader.mistakes if mistake.id not in GENERAL)
-    assert grade(tried, tried.stub).slip == ("untouched" if tried.kind == "bug" else "not-written")
+    assert grade(tried, tried.stub).mistake == ("untouched" if tried.kind == "bug" else "not-written")
     verdict = grade(tried, wrong.text(tried.solution))
-    assert (verdict.slip, verdict.diagnosis) == (wrong.id, tried.mistakes[wrong.id].en)
+    assert (verdict.mistake, verdict.diagnosis) == (wrong.id, tried.mistakes[wrong.id].en)
 
 
 # --- sheets -----------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_an_empty_sheet_is_not_written(name: str, language: str) -> None:
     tried = exercise(name)
     assert tried.sheet is not None
     verdict = grade(tried, tried.sheet.make(5, "zh" if language == "zh" else "en"))
-    assert (verdict.passed, verdict.slip, verdict.seed) == (False, "not-written", 5)
+    assert (verdict.passed, verdict.mistake, verdict.seed) == (False, "not-written", 5)
     assert len(verdict.tests) == len(tried.sheet.fields(5))
 
 
@@ -302,5 +302,5 @@ def test_every_mistake_on_a_sheet_is_diagnosed(name: str) -> None:
         for mistake in tried.sheet.mistakes:
             answers = mistake.answers(seed)
             verdict = grade(tried, filled({**right_answers(tried, seed), **answers}, seed))
-            assert verdict.slip == mistake.id, f"seed {seed}:\n{verdict}"
+            assert verdict.mistake == mistake.id, f"seed {seed}:\n{verdict}"
             assert verdict.diagnosis == tried.mistakes[mistake.id].en

@@ -152,7 +152,7 @@ def test_two_functions(cell: Cell, space: dict[str, Any]) -> None:
     both = space["compute_qkv"], space["self_attention"]
     assert grade(tried, program(tried, *both), run=in_process).passed
     alone = grade(tried, program(tried, both[1]), run=in_process)
-    assert alone.slip == "missing-name"
+    assert alone.mistake == "missing-name"
 
 
 def test_the_function_named_like_the_exercise_is_used(cell: Cell, space: dict[str, Any]) -> None:
@@ -163,7 +163,7 @@ def test_the_function_named_like_the_exercise_is_used(cell: Cell, space: dict[st
 
 def test_a_mistake_in_a_notebook_gets_the_same_diagnosis(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell(shift.solution.replace("axis=-1", "axis=0"))
-    assert grade(shift, program(shift, space["shift"]), run=in_process).slip == "over-rows"
+    assert grade(shift, program(shift, space["shift"]), run=in_process).mistake == "over-rows"
 
 
 @pytest.mark.parametrize("what", [len, np.exp])
@@ -201,7 +201,7 @@ def test_check_prints_the_verdict_and_returns_it(capsys: pytest.CaptureFixture[s
 
 
 def test_a_sheet_is_given_as_its_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check("by-hand", "seed = 1").slip == "not-written"
+    assert check("by-hand", "seed = 1").mistake == "not-written"
     with pytest.raises(ArgumentError, match="pass its text"):
         check("by-hand", softmax)
 
@@ -218,7 +218,7 @@ def test_one_function_of_two_gets_the_call_with_both(
     cell: Cell, space: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell("def self_attention(Q, K, V):\n    return V\n")
-    assert check("self-attention", space["self_attention"], seed=0).slip == "missing-name"
+    assert check("self-attention", space["self_attention"], seed=0).mistake == "missing-name"
     assert 'check("self-attention", compute_qkv, self_attention)' in capsys.readouterr().out
 
 

@@ -100,7 +100,7 @@ def test_a_mistake_in_the_second_function_alone_is_diagnosed() -> None:
             wrong = {name: value for name, value in mistake.answers(seed).items() if name.startswith("second")}
             typed = {field.name: field.expected for field in tried.sheet.fields(seed)} | wrong
             lines = [f"{name} = {value}" for name, value in typed.items()]
-            assert judged("by-hand", "\n".join([f"seed = {seed}", *lines])).slip == (mistake.id if wrong else None)
+            assert judged("by-hand", "\n".join([f"seed = {seed}", *lines])).mistake == (mistake.id if wrong else None)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_mistake_in_the_second_function_alone_is_diagnosed() -> None:
 )
 def test_a_partly_filled_sheet_reports_its_first_wrong_step(text: str, mistake: str, wrong: str) -> None:
     verdict = judged("by-hand", text)
-    assert verdict.slip == mistake, str(verdict)
+    assert verdict.mistake == mistake, str(verdict)
     assert next(test.call for test in verdict.tests if not test.passed) == wrong
 
 
@@ -182,7 +182,7 @@ def test_a_step_that_comes_too_early_is_named() -> None:
     merge, gather = letter["merge"], letter["gather"]
     with use_language("en"):
         verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
-    assert verdict.slip == "unknown"
+    assert verdict.mistake == "unknown"
     assert verdict.diagnosis == f"{merge} uses the result of {gather}, so it cannot come before {gather}"
     with use_language("zh"):
         verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
@@ -237,7 +237,7 @@ def test_a_row_with_a_wrong_sum_is_reported(typed: list[float]) -> None:
     winner = tried.sheet.fields(3)[0].expected
     sheet = f'seed = 3\nwinner = "{winner}"\nweights = {typed}\n'
     total = f"{sum(typed):.4g}"
-    assert grade(tried, sheet).slip == "wrong-total"
+    assert grade(tried, sheet).mistake == "wrong-total"
     assert grade(tried, sheet).diagnosis == f"the numbers of weights sum to {total}; they should sum to 1"
     with use_language("zh"):
         assert grade(tried, sheet).diagnosis == f"weights 的各个数之和是 {total}；应当等于 1"
@@ -246,8 +246,8 @@ def test_a_row_with_a_wrong_sum_is_reported(typed: list[float]) -> None:
 def test_a_rounded_row_is_not_reported_as_a_wrong_sum() -> None:
     tried = exercise("by-hand")
     sheet = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\nweights = [0.5, 0.25, 0.26]\n"
-    assert grade(tried, sheet).slip == "unknown"
-    assert grade(tried, sheet.replace("0.26", "0.4")).slip == "wrong-total"
+    assert grade(tried, sheet).mistake == "unknown"
+    assert grade(tried, sheet.replace("0.26", "0.4")).mistake == "wrong-total"
 
 
 # --- induction by hand -------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_every_mistake_is_diagnosed_for_every_pattern_and_strength(monkeypatch: 
                     answers = inducing.calculated(given) | inducing.changed(given, ways)
                     lines = [f"{name} = {value!r}" for name, value in answers.items()]
                     verdict = grade(tried, "\n".join(["seed = 1", *lines]))
-                    assert verdict.slip == id, f"{given}:\n{verdict}"
+                    assert verdict.mistake == id, f"{given}:\n{verdict}"
 
 
 def test_induction_sheets_differ() -> None:

@@ -125,7 +125,7 @@ def test_an_answer_computed_in_numpy_is_diagnosed_as_no_gradient(name: str) -> N
     target = cases(name)[0].target
     cut = "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0].detach()\n"
     verdict = grade(tried, tried.solution + cut.format(target), seed=0, run=in_process)
-    assert (verdict.passed, verdict.slip) == (False, "no-gradient"), str(verdict)
+    assert (verdict.passed, verdict.mistake) == (False, "no-gradient"), str(verdict)
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if cases(name)[0].instance.state])  # type: ignore[union-attr]
@@ -135,21 +135,21 @@ def test_a_renamed_parameter_is_reported(name: str) -> None:
     assert made is not None
     last = list(made.state)[-1].removesuffix(".bias")  # b_O, W_o, norm2 or norm3
     verdict = grade(tried, tried.solution.replace(f"self.{last}", "self.mine"), seed=0, run=in_process)
-    assert (verdict.passed, verdict.slip) == (False, "missing-parameter"), str(verdict)
+    assert (verdict.passed, verdict.mistake) == (False, "missing-parameter"), str(verdict)
 
 
 @pytest.mark.parametrize(
-    ("written", "slip"),
+    ("written", "mistake"),
     [
         ("torch.zeros(d_model)", "plain-tensor"),
         ("nn.Linear(d_model, d_model)", "layer-for-parameter"),
     ],
 )
-def test_a_tensor_or_a_layer_in_the_place_of_a_parameter_is_named(written: str, slip: str) -> None:
+def test_a_tensor_or_a_layer_in_the_place_of_a_parameter_is_named(written: str, mistake: str) -> None:
     tried = exercise("single-head-manual")
     source = tried.solution.replace("self.b_Q = nn.Parameter(torch.zeros(d_model))", f"self.b_Q = {written}")
     verdict = grade(tried, source, seed=0, run=in_process)
-    assert (verdict.passed, verdict.slip) == (False, slip), str(verdict)
+    assert (verdict.passed, verdict.mistake) == (False, mistake), str(verdict)
     assert "b_Q" in str(verdict.diagnosis)
 
 
@@ -160,14 +160,14 @@ def test_an_array_in_the_place_of_a_tensor_is_named(name: str) -> None:
     target = cases(name)[0].target
     cut = "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0].detach().numpy()\n"
     verdict = grade(tried, tried.solution + cut.format(target), seed=0, run=in_process)
-    assert (verdict.passed, verdict.slip) == (False, "wrong-type"), str(verdict)
+    assert (verdict.passed, verdict.mistake) == (False, "wrong-type"), str(verdict)
     assert "torch.Tensor, not numpy.ndarray" in str(verdict.diagnosis)
 
 
 def test_a_hidden_parameter_is_not_called_a_tensor() -> None:
     tried = exercise("single-head-manual")
     source = f"{tried.solution}\nSingleHeadSelfAttention_Manual.named_parameters = lambda *given, **more: iter(())\n"
-    assert grade(tried, source, seed=0, run=in_process).slip == "missing-parameter"
+    assert grade(tried, source, seed=0, run=in_process).mistake == "missing-parameter"
 
 
 def test_dropout_is_found_by_repeating_a_call() -> None:
@@ -176,7 +176,7 @@ def test_dropout_is_found_by_repeating_a_call() -> None:
     line = "weights = torch.softmax(scores, dim=-1)"
     source = tried.solution.replace(line, f"{line}\n        weights = nn.functional.dropout(weights, 0.1)")
     verdict = grade(tried, source, seed=0, run=in_process)
-    assert (verdict.passed, verdict.slip) == (False, "not-repeatable"), str(verdict)
+    assert (verdict.passed, verdict.mistake) == (False, "not-repeatable"), str(verdict)
 
 
 @pytest.mark.parametrize("name", ALL)

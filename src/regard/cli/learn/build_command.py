@@ -222,7 +222,7 @@ def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdic
         if not verdict.passed:
             wrong[id] = None
             # That of an unknown mistake refers to a call, which only the check shows.
-            unknown = verdict.slip == "unknown" or not verdict.diagnosis
+            unknown = verdict.mistake == "unknown" or not verdict.diagnosis
             diagnosis = say("build-diagnosis-none") if unknown else verdict.diagnosis
             print_message(say("build-diagnosis", exercise=id, diagnosis=diagnosis))
     for id in wrong:
@@ -280,7 +280,11 @@ def _as_json(
                 "yours": part.is_learners,
                 "calls": built.calls.get(part.id, 0),
                 "difference": _finite(built.differences.get(part.id)),
-                **({"slip": verdicts[part.id].slip, "passed": verdicts[part.id].passed} if part.id in verdicts else {}),
+                **(
+                    {"mistake": verdicts[part.id].mistake, "passed": verdicts[part.id].passed}
+                    if part.id in verdicts
+                    else {}
+                ),
             }
             for part in parts
         ],

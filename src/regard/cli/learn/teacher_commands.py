@@ -137,13 +137,18 @@ def _line(row: "Graded", wide: int) -> str:
 def _summary(rows: "list[Graded]") -> str:
     passed = sum(row.state == "passed" for row in rows)
     lines = [say("grade-result", passed=passed, count=len(rows))]
-    slips = Counter(row.slip for row in rows if row.slip)
-    if slips:
-        lines.append(say("grade-slips", slips=" · ".join(f"{slip} × {count}" for slip, count in slips.most_common(5))))
+    mistakes = Counter(row.mistake for row in rows if row.mistake)
+    if mistakes:
+        lines.append(
+            say(
+                "grade-mistakes",
+                mistakes=" · ".join(f"{mistake} × {count}" for mistake, count in mistakes.most_common(5)),
+            )
+        )
     return "\n".join(lines)
 
 
 def _as_json(row: "Graded") -> dict[str, Any]:
     passed, count = row.tests
     about = {"file": row.file, "verdict": row.state, "passed": passed, "tests": count}
-    return about | {"slip": row.slip or None, "diagnosis": row.diagnosis or None}
+    return about | {"mistake": row.mistake or None, "diagnosis": row.diagnosis or None}

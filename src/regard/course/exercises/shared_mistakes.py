@@ -1,6 +1,6 @@
 """Known mistakes in softmax(Q Kᵀ / √d_k) V that several exercises share.
 
-The solutions contain the lines replaced here. The messages are in task.toml or slips.toml. The most
+The solutions contain the lines replaced here. The messages are in task.toml or shared_mistakes.toml. The most
 common mistakes come first: this is also the order of the search for two mistakes at once.
 """
 

@@ -123,7 +123,7 @@ GENERAL = (
     *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "near"),
     *("not-shares", "not-repeatable", "unknown"),
 )
-"""Diagnoses for any exercise; each has its message, "slip-…"."""
+"""Diagnoses for any exercise; each has its message, "mistake-…"."""
 
 LOW = Tolerance(rtol=5e-3, atol=1e-3)
 """Right to three digits: half precision, a small number added somewhere, or rounded constants."""
@@ -149,8 +149,8 @@ def _mistakes_sentence(exercise: Exercise, names: Sequence[str]) -> str:
     if not more:
         return first
     if names[0] == UNTOUCHED:
-        return say("slip-bug-and", second=more[0])
-    return say("slip-two", first=first, second=more[0])
+        return say("mistake-bug-and", second=more[0])
+    return say("mistake-two", first=first, second=more[0])
 
 
 def general(tests: Sequence[CallComparison]) -> tuple[str, dict[str, Any]]:

@@ -250,7 +250,7 @@ def _verdict(
     return Verdict(
         id=exercise.id,
         passed=mistake is None,
-        slip=mistake,
+        mistake=mistake,
         diagnosis=diagnosis,
         tests=tests,
         seed=seed,
@@ -294,11 +294,11 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     passed = not outcome.ended and len(tests) == len(requested) and all(test.right for test in tests)
     mistake, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
     if mistake in OF_NUMBERS and not _is_repeatable(exercise, source, calls, tests, run):
-        mistake, diagnosis = "not-repeatable", say("slip-not-repeatable")
+        mistake, diagnosis = "not-repeatable", say("mistake-not-repeatable")
     return Verdict(
         id=exercise.id,
         passed=passed,
-        slip=mistake,
+        mistake=mistake,
         diagnosis=diagnosis,
         tests=tuple(_tests(exercise, requested, tests, outcome)),
         printed=printed(outcome.printed),

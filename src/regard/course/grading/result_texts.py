@@ -192,7 +192,7 @@ def _where(test: CallComparison, track: Track) -> tuple[str, str]:
     found = test.difference
     if found is None:
         return "", say(
-            "slip-mutates-input", names=Listed(map(argument_name, test.changed_arguments))
+            "mistake-mutates-input", names=Listed(map(argument_name, test.changed_arguments))
         ) if test.changed_arguments else ""
     where = _place(found)
     if found.index is None:
@@ -224,32 +224,32 @@ def sentence(
     if name == "refused" and texts["what"] in REFUSALS:
         texts["what"] = say(f"sandbox-refused-{texts['what']}")
     if texts["nearest"]:
-        texts["nearest"] = say("slip-nearest", nearest=texts["nearest"])
+        texts["nearest"] = say("mistake-nearest", nearest=texts["nearest"])
     if found is not None:
         texts |= _values_for(name, found, track)
     if name == "not-finite" and found is not None and not np.isfinite(found.numbers[0]):
         name = "nan-for-infinity"
-    return say(f"slip-{name}", **texts)
+    return say(f"mistake-{name}", **texts)
 
 
 def _exception_sentence(texts: Mapping[str, Any]) -> str:
     """The message for an exception; common ones are explained in the reader's language."""
     missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
     if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
-        return say("slip-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
+        return say("mistake-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
     if missing and texts["type"] == "ModuleNotFoundError":
-        return say("slip-no-package", name=missing[1])
-    where = say("slip-line", line=texts["line"]) if texts["line"] else ""
+        return say("mistake-no-package", name=missing[1])
+    where = say("mistake-line", line=texts["line"]) if texts["line"] else ""
     if texts["type"] == "RecursionError":
-        return say("slip-recursion", where=where)
+        return say("mistake-recursion", where=where)
     if texts["type"] == "EOFError":
-        return say("slip-input", where=where)
+        return say("mistake-input", where=where)
     wrong_call = _wrong_call(texts["message"]) if texts["type"] == "TypeError" else ""
     if wrong_call:
-        return where + wrong_call + ("" if where else say("slip-as-in-the-task"))
+        return where + wrong_call + ("" if where else say("mistake-as-in-the-task"))
     if explained := explanation(texts["message"]):
         return where + explained
-    whole = say("slip-raises-line" if where else "slip-raises", **texts)
+    whole = say("mistake-raises-line" if where else "mistake-raises", **texts)
     return whole if texts["message"] else whole.rstrip(": ：")  # `raise ValueError` alone
 
 
@@ -262,12 +262,12 @@ def _wrong_call(message: str) -> str:
     if many := TOO_MANY.search(message):
         home, _, name = many[1].rpartition(".")
         itself = bool(home) and not home.endswith("<locals>")  # Python counts the `self` of a method
-        return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
+        return say("mistake-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
     if missing := MISSING.search(message):
         names = Listed(re.findall(r"['\"](\w+)['\"]", missing[2]))
-        return say("slip-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
+        return say("mistake-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
     if unexpected := UNEXPECTED.search(message):
-        return say("slip-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])
+        return say("mistake-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])
     return ""
 
 
@@ -277,7 +277,9 @@ def printed(text: str) -> str:
     >>> printed("your file:4: RuntimeWarning: overflow encountered in exp")
     'line 4: RuntimeWarning: overflow encountered in exp'
     """
-    return re.sub(rf"^{FILE}:(\d+): ", lambda found: say("slip-line", line=found[1]), plain(text), flags=re.MULTILINE)
+    return re.sub(
+        rf"^{FILE}:(\d+): ", lambda found: say("mistake-line", line=found[1]), plain(text), flags=re.MULTILINE
+    )
 
 
 def _values_for(name: str, found: ResultDifference, track: Track) -> dict[str, str]:

@@ -43,7 +43,7 @@ class Verdict:
 
     id: str
     passed: bool
-    slip: str | None = None
+    mistake: str | None = None
     """The id of the mistake, specific or general; None if everything is right."""
     diagnosis: str | None = None
     """The message for that mistake."""
@@ -69,7 +69,7 @@ class Verdict:
             "id": self.id,
             "passed": self.passed,
             "diagnosis": self.diagnosis,
-            "slip": self.slip,
+            "mistake": self.mistake,
             "tests": [asdict(test) for test in self.tests],
             "seed": self.seed,
             "printed": self.printed,
@@ -87,7 +87,7 @@ class Verdict:
                 failing = next((test for test in self.tests if not test.passed), None)
                 lines += [] if failing is None else ["", *self._details(failing)]
             if self.diagnosis:
-                lines += ["", say("verdict-slip", what=self.diagnosis)]
+                lines += ["", say("verdict-mistake", what=self.diagnosis)]
             if self.revealed:
                 lines += ["", self.revealed]
             if self.passed and self.solution_readable:

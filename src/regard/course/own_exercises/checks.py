@@ -69,16 +69,16 @@ def _texts(exercise: Exercise) -> Iterator[Finding]:
         mistakes = {mistake.id for mistake in exercise.sheet.mistakes}
     general = {key.removeprefix("case-") for key in catalogue() if key.startswith("case-")}
     lacking = [f"[cases] {name}" for name in sorted(used - general - set(exercise.cases))]
-    lacking += [f"[slips] {name}" for name in sorted(mistakes - set(GENERAL) - set(exercise.mistakes))]
+    lacking += [f"[mistakes] {name}" for name in sorted(mistakes - set(GENERAL) - set(exercise.mistakes))]
     unused = [f"[cases] {name}" for name in sorted(set(exercise.cases) - used)]
-    unused += [f"[slips] {name}" for name in sorted(set(exercise.mistakes) - mistakes)]
+    unused += [f"[mistakes] {name}" for name in sorted(set(exercise.mistakes) - mistakes)]
     problems = [say("verify-lacking", names=Listed(lacking))] if lacking else []
     problems += [say("verify-unused", names=Listed(unused))] if unused else []
     if not all(exercise.hints[lang] and all(hint.strip() for hint in exercise.hints[lang]) for lang in LANGUAGES):
         problems.append(say("verify-hints"))
     yield Finding(say("verify-texts"), " ".join(problems))
     if not mistakes:
-        yield Finding(say("verify-slips"), say("verify-no-slips"))
+        yield Finding(say("verify-mistakes"), say("verify-no-mistakes"))
 
 
 def _examples(exercise: Exercise) -> Iterator[Finding]:
@@ -115,12 +115,12 @@ def _program(exercise: Exercise) -> Iterator[Finding]:
     yield from _examples(exercise)
     ending, problems = _separate_endless(exercise)
     verdict = grade(ending, ending.stub, seed=SEED)
-    yield Finding(say("verify-stub"), _wrong_slip(verdict, UNTOUCHED if exercise.kind == "bug" else "not-written"))
+    yield Finding(say("verify-stub"), _wrong_mistake(verdict, UNTOUCHED if exercise.kind == "bug" else "not-written"))
     for place, mistake in enumerate(exercise.grader.mistakes, 1):
         problem = problems.get(place)
         if problem is None:
             problem = _wrong_diagnosis(ending, mistake.text(exercise.solution), mistake.id)
-        yield Finding(say("verify-slip", id=mistake.id, place=place), problem)
+        yield Finding(say("verify-mistake", id=mistake.id, place=place), problem)
     for name, answer in right_answers(exercise.folder).items():
         yield _passes(exercise, answer, say("verify-right", name=name))
 
@@ -159,14 +159,16 @@ def _passes(exercise: Exercise, source: str | bytes, what: str) -> Finding:
 def _wrong_diagnosis(exercise: Exercise, source: str, id: str) -> str:
     """The first problem of a mistake, in this process: in the sandbox it has ended; "" if there is none."""
     verdicts = (grade(exercise, source, seed=seed, run=in_process) for seed in (SEED, *MORE_SEEDS))
-    return next((problem for verdict in verdicts if (problem := _wrong_slip(verdict, id))), "")
+    return next((problem for verdict in verdicts if (problem := _wrong_mistake(verdict, id))), "")
 
 
-def _wrong_slip(verdict: Verdict, wanted: str) -> str:
+def _wrong_mistake(verdict: Verdict, wanted: str) -> str:
     if verdict.passed:
         return say("verify-passes", seed=verdict.seed)
     return (
-        "" if verdict.slip == wanted else say("verify-other-slip", slip=verdict.slip, wanted=wanted, seed=verdict.seed)
+        ""
+        if verdict.mistake == wanted
+        else say("verify-other-mistake", mistake=verdict.mistake, wanted=wanted, seed=verdict.seed)
     )
 
 
@@ -182,13 +184,15 @@ def _sheet(exercise: Exercise) -> Iterator[Finding]:
     sheet = exercise.sheet
     assert sheet is not None
     empty = [grade(exercise, sheet.make(SEED, lang)) for lang in LANGUAGES]
-    yield Finding(say("verify-sheet-empty"), next(filter(None, (_wrong_slip(one, "not-written") for one in empty)), ""))
+    yield Finding(
+        say("verify-sheet-empty"), next(filter(None, (_wrong_mistake(one, "not-written") for one in empty)), "")
+    )
     verdicts = [grade(exercise, filled_sheet(sheet, seed)) for seed in MORE_SEEDS]
     yield Finding(say("verify-sheet-right"), next((_failure(one) for one in verdicts if not one.passed), ""))
     for place, mistake in enumerate(sheet.mistakes, 1):
         wrong = (grade(exercise, filled_sheet(sheet, seed, mistake.answers(seed))) for seed in MORE_SEEDS)
-        problem = next(filter(None, (_wrong_slip(one, mistake.id) for one in wrong)), "")
-        yield Finding(say("verify-slip", id=mistake.id, place=place), problem)
+        problem = next(filter(None, (_wrong_mistake(one, mistake.id) for one in wrong)), "")
+        yield Finding(say("verify-mistake", id=mistake.id, place=place), problem)
 
 
 LARGEST = 2**22
@@ -219,9 +223,9 @@ class Graded:
         return sum(test.passed for test in tests), len(tests)
 
     @property
-    def slip(self) -> str:
+    def mistake(self) -> str:
         """The id of the mistake."""
-        return "" if self.verdict is None else self.verdict.slip or ""
+        return "" if self.verdict is None else self.verdict.mistake or ""
 
     @property
     def diagnosis(self) -> str:
@@ -268,10 +272,10 @@ def as_csv(rows: Sequence[Graded]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(
-        [say(f"grade-column-{name}") for name in ("file", "verdict", "passed", "tests", "slip", "diagnosis")]
+        [say(f"grade-column-{name}") for name in ("file", "verdict", "passed", "tests", "mistake", "diagnosis")]
     )
     for row in rows:
-        cells = [row.file, say(f"grade-{row.state}"), *row.tests, row.slip, row.diagnosis]
+        cells = [row.file, say(f"grade-{row.state}"), *row.tests, row.mistake, row.diagnosis]
         writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in cells])
     return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", errors="replace")
 

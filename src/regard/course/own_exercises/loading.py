@@ -76,7 +76,7 @@ def load_folder(folder: str) -> Exercise:
         "task": _words(_table(content, "task", home), "task", home)._asdict(),
         "hints": _hints(_table(content, "hints", home), home),
         "cases": _all_words(content.get("cases", {}), "cases", home),
-        "slips": _all_words(content.get("slips", {}), "slips", home),
+        "mistakes": _all_words(content.get("mistakes", {}), "mistakes", home),
     }
     grading = _run_grader(home)
     if kind == "sheet":

@@ -18,8 +18,8 @@ REFUSE = "assert x.ndim == 2\n    "
 
 def mistake(tried: Exercise, body: str) -> str | None:
     verdict = grade(tried, HEAD + body, seed=3, run=in_process)
-    assert verdict.passed == (verdict.slip is None)
-    return verdict.slip
+    assert verdict.passed == (verdict.mistake is None)
+    return verdict.mistake
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_every_fault_has_its_name(shift: Exercise, body: str, name: str | None) 
 
 def test_a_missing_name_is_reported_with_the_closest(shift: Exercise) -> None:
     verdict = grade(shift, "def shft(x):\n    return x\n", seed=3, run=in_process)
-    assert verdict.slip == "missing-name"
+    assert verdict.mistake == "missing-name"
     assert verdict.diagnosis is not None
     assert "shift" in verdict.diagnosis
     assert "shft" in verdict.diagnosis
@@ -94,7 +94,7 @@ def test_an_undefined_name_is_reported_with_its_line(shift: Exercise) -> None:
 )
 def test_a_missing_import_or_package_is_explained(shift: Exercise, source: str, en: str, zh: str) -> None:
     verdict = grade(shift, source, seed=3, run=in_process)
-    assert verdict.slip == "raises"
+    assert verdict.mistake == "raises"
     assert str(verdict.diagnosis).startswith(en)
     with use_language("zh"):
         assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
@@ -163,7 +163,7 @@ def test_a_mistake_that_fails_in_a_passing_call_is_not_reported(shift: Exercise,
 
 def test_an_exception_is_reported_if_the_numbers_give_no_diagnosis(shift: Exercise) -> None:
     verdict = grade(shift, f"{HEAD}{REFUSE}return x ** 3 if len(x) == 2 else x @ x", seed=3, run=in_process)
-    assert verdict.slip == "raises"
+    assert verdict.mistake == "raises"
     assert str(verdict.diagnosis).startswith("line 4: in a matrix product")
 
 
@@ -173,7 +173,7 @@ def test_the_search_for_two_mistakes_ends_in_time(shift: Exercise, monkeypatch: 
 
 
 def test_every_general_diagnosis_has_a_sentence() -> None:
-    keys = {key.removeprefix("slip-") for key in catalogue() if key.startswith("slip-")}
+    keys = {key.removeprefix("mistake-") for key in catalogue() if key.startswith("mistake-")}
     assert set(GENERAL) - {"syntax"} <= keys  # syntax errors have "source-…" messages
 
 
@@ -185,7 +185,7 @@ def test_a_fault_without_details_still_has_a_message(shift: Exercise, fault: str
         return RunResult(tuple(CallResult(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
 
     verdict = grade(shift, shift.solution, run=lying)
-    assert (verdict.passed, verdict.slip) == (False, fault)
+    assert (verdict.passed, verdict.mistake) == (False, fault)
     assert verdict.diagnosis
     assert str(verdict)
 

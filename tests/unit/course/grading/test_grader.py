@@ -134,12 +134,12 @@ def sums(shift: Exercise) -> Exercise:
 )
 def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, mistake: str | None) -> None:
     verdict = grade(sums, typed)
-    assert (verdict.passed, verdict.slip) == (mistake is None, mistake)
+    assert (verdict.passed, verdict.mistake) == (mistake is None, mistake)
     assert bool(verdict.diagnosis) == (mistake is not None)
     if mistake == "no-seed":
         assert f"regard learn reset {sums.id}" in str(verdict.diagnosis), "`start` would find the file already there"
     with use_language("zh"):
-        assert grade(sums, typed).slip == mistake
+        assert grade(sums, typed).mistake == mistake
 
 
 def test_the_right_answer_is_not_shown(sums: Exercise) -> None:
@@ -188,7 +188,7 @@ def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
         assert track == "numpy"
         return RunResult(ended="killed")
 
-    assert grade(shift, "def f(): ...\n", run=spying).slip == "killed"
+    assert grade(shift, "def f(): ...\n", run=spying).mistake == "killed"
 
 
 @pytest.mark.parametrize("ended", ["too-slow", "too-much-memory", "too-much-output", "killed", "garbled"])
@@ -199,7 +199,7 @@ def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> Non
         return RunResult(in_process(shift.solution, calls, track).answers, ended=ended)
 
     verdict = grade(shift, shift.solution, run=ending)
-    assert (verdict.passed, verdict.slip) == (False, ended)
+    assert (verdict.passed, verdict.mistake) == (False, ended)
     assert verdict.diagnosis
     assert right.answers == ()
 
@@ -240,7 +240,7 @@ def test_programs_do_not_share_arguments(shift: Exercise) -> None:
 @pytest.mark.parametrize("source", [b"\xef\xbb\xbf", "", "   \n", b"\xff\xfe\x00", "x = 1\0"])
 def test_an_unreadable_source_is_reported(shift: Exercise, source: str | bytes) -> None:
     verdict = grade(shift, source)
-    assert (verdict.passed, verdict.slip) == (False, "syntax")
+    assert (verdict.passed, verdict.mistake) == (False, "syntax")
     assert verdict.diagnosis
 
 

@@ -65,7 +65,7 @@ def test_answers_that_import_it_pass(above: str, inside: str) -> None:
 )
 def test_all_other_own_modules_are_refused(above: str, inside: str) -> None:
     verdict = grade(exercise("simple-attention"), WHOLE.format(above, inside))
-    assert (verdict.passed, verdict.slip) == (False, "refused")
+    assert (verdict.passed, verdict.mistake) == (False, "refused")
     assert "deep_learning.activations" in str(verdict.diagnosis)  # the allowed module is named
     with use_language("zh"):
         assert "softmax" in str(grade(exercise("simple-attention"), WHOLE.format(above, inside)).diagnosis)
@@ -73,4 +73,4 @@ def test_all_other_own_modules_are_refused(above: str, inside: str) -> None:
 
 def test_the_softmax_exercise_does_not_provide_softmax() -> None:
     verdict = grade(exercise("softmax"), "from deep_learning.activations import softmax")
-    assert (verdict.passed, verdict.slip) == (False, "refused")
+    assert (verdict.passed, verdict.mistake) == (False, "refused")

@@ -25,9 +25,9 @@ FILL = "scores = scores.masked_fill(mask == 0, -math.inf)"
 
 @pytest.mark.parametrize("fill", ["-20", "-100", "-1e4"])
 def test_a_mask_fill_that_is_too_high_is_diagnosed(fill: str) -> None:
-    assert checked("scaled-dot-product", (HIDE, f"scores = np.where(mask, scores, {fill})")).slip == "fill-too-high"
+    assert checked("scaled-dot-product", (HIDE, f"scores = np.where(mask, scores, {fill})")).mistake == "fill-too-high"
     wrong = FILL.replace("-math.inf", fill)
-    assert checked("masked-self-attention-module", (FILL, wrong)).slip == "fill-too-high"
+    assert checked("masked-self-attention-module", (FILL, wrong)).mistake == "fill-too-high"
 
 
 @pytest.mark.parametrize("fill", ["-37.0", "-123.0", "-7e3"])
@@ -36,37 +36,37 @@ def test_an_unknown_mask_fill_gets_no_false_diagnosis(fill: str) -> None:
         "scaled-dot-product": (HIDE, f"scores = np.where(mask, scores, {fill})"),
         "masked-self-attention-module": (FILL, FILL.replace("-math.inf", fill)),
     }.items():
-        assert checked(name, swap).slip in ("fill-too-high", "unknown")
+        assert checked(name, swap).mistake in ("fill-too-high", "unknown")
 
 
 def test_a_score_of_0_with_weight_0_is_diagnosed() -> None:
     powers = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
     for name in ("simple-attention", "self-attention", "cross-attention", "multi-head-attention", "gqa", "kv-cache"):
         verdict = checked(name, (powers, f"np.where(scores == 0, 0, {powers})"))
-        assert verdict.slip == "zero-score-zero-weight"
+        assert verdict.mistake == "zero-score-zero-weight"
         assert "exp(0) is 1" in str(verdict.diagnosis)
 
 
 def test_a_number_in_the_denominator_is_not_diagnosed_as_low_precision() -> None:
     divide = "powers.sum(axis=axis, keepdims=True)"
-    assert checked("softmax", (divide, f"({divide} + 1e-3)")).slip == "eps-added"
+    assert checked("softmax", (divide, f"({divide} + 1e-3)")).mistake == "eps-added"
     verdict = checked("softmax", (divide, f"({divide} + 7e-4)"))
-    assert verdict.slip == "near"
+    assert verdict.mistake == "near"
     assert "Possible causes" in str(verdict.diagnosis)
     assert re.search(r"error is up to 0\.000\d", str(verdict.diagnosis))
 
 
 def test_half_precision_is_diagnosed_only_if_all_numbers_fit_float16() -> None:
     divide = "powers / powers.sum(axis=axis, keepdims=True)"
-    assert checked("softmax", (divide, f"({divide}).astype(np.float16)")).slip == "low-precision"
-    assert checked("softmax", (divide, f"({divide}).astype(np.float16).astype(float) * 1.0001")).slip == "near"
+    assert checked("softmax", (divide, f"({divide}).astype(np.float16)")).mistake == "low-precision"
+    assert checked("softmax", (divide, f"({divide}).astype(np.float16).astype(float) * 1.0001")).mistake == "near"
 
 
 def test_a_mean_over_padding_in_the_original_program_gets_one_message() -> None:
     pooled = "(out * real[:, :, None]).sum(axis=1) / real.sum(axis=1, keepdims=True)"
     stub = exercise("bug-padded-queries").stub
     verdict = checked("bug-padded-queries", source=stub.replace(pooled, "out.mean(1)"))
-    assert verdict.slip == "mean-and-untouched"
+    assert verdict.mistake == "mean-and-untouched"
     assert "mended" not in str(verdict.diagnosis)
 
 
@@ -75,14 +75,14 @@ def test_the_original_bug_and_another_mistake_are_reported_consistently() -> Non
     verdict = checked(
         "bug-mask-polarity", source=stub.replace("embedding[ids]", "embedding[ids] * padding_mask(ids)[..., None]")
     )
-    assert verdict.slip in ("unknown", "not-finite") or str(verdict.diagnosis).startswith("the bug that came")
+    assert verdict.mistake in ("unknown", "not-finite") or str(verdict.diagnosis).startswith("the bug that came")
 
 
 def test_an_unrequested_causal_mask_is_diagnosed() -> None:
     scores = "scores = Q @ K.T / np.sqrt(K.shape[-1])"
     for name in ("simple-attention", "self-attention", "cross-attention"):
         causal = "scores = np.where(np.tril(np.ones(scores.shape)) == 1, scores, -1e9)"
-        assert checked(name, (scores, f"{scores}\n    {causal}")).slip == "causal-not-asked"
+        assert checked(name, (scores, f"{scores}\n    {causal}")).mistake == "causal-not-asked"
 
 
 NOTES = """
@@ -111,7 +111,7 @@ class ScaledDotProductAttention(nn.Module):
 
 def test_the_causal_mask_of_the_notes_is_diagnosed_in_both_languages() -> None:
     verdict = checked("scaled-dot-product-module", source=NOTES)
-    assert verdict.slip == "causal-square"
+    assert verdict.mistake == "causal-square"
     assert "(S, S)" in str(verdict.diagnosis)
     with use_language("zh"):
         assert "你的因果掩码是 (S, S)" in str(checked("scaled-dot-product-module", source=NOTES).diagnosis)
@@ -123,7 +123,7 @@ def test_changed_arguments_are_listed_in_words(language: str) -> None:
     with use_language("zh" if language == "zh" else "en"):
         source = exercise("simple-attention").solution.replace("scores = Q", "Q *= 1\n    Q += 1e-12\n    scores = Q")
         verdict = grade(exercise("simple-attention"), source, seed=1, run=in_process)
-        assert verdict.slip == "mutates-input"
+        assert verdict.mistake == "mutates-input"
         for text in (str(verdict), str(grade(exercise("simple-attention"), wrong, seed=1, run=in_process))):
             assert not re.search(r"\('|',\)|Listed", text)
         assert ("（第 1 个参数）" if language == "zh" else "(argument 1)") in str(verdict.diagnosis)
@@ -141,7 +141,7 @@ def test_gradients_are_diagnosed_only_if_all_values_are_right() -> None:
 
 def test_rows_with_a_wrong_sum_are_reported() -> None:
     verdict = checked("scaled-dot-product", ("return weights @ V, weights", "return weights @ V, weights * 1.7"))
-    assert (verdict.slip, verdict.diagnosis) == ("not-shares", "every row should sum to 1; one of yours sums to 1.7")
+    assert (verdict.mistake, verdict.diagnosis) == ("not-shares", "every row should sum to 1; one of yours sums to 1.7")
 
 
 CLAIMS = re.compile(
@@ -160,31 +160,31 @@ def test_exclusive_messages_are_never_combined(name: str) -> None:
 def test_transposed_weights_are_diagnosed_as_one_mistake(name: str) -> None:
     values, turned = ("weights @ v", "weights.swapaxes(-1, -2) @ v")
     swap = (values, turned) if name == "multi-head-attention" else (values.replace("v", "V"), turned.replace("v", "V"))
-    assert checked(name, swap).slip == "weights-transposed"
+    assert checked(name, swap).mistake == "weights-transposed"
 
 
 def test_a_minimum_is_not_diagnosed_as_a_mean() -> None:
     powers = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
     verdict = checked("simple-attention", (powers, powers.replace("max", "min")))
-    assert verdict.slip == "mean-for-maximum"
+    assert verdict.mistake == "mean-for-maximum"
     assert "such as its mean or its minimum" in str(verdict.diagnosis)
 
 
 def test_a_missing_bracket_is_not_diagnosed_as_two_mistakes() -> None:
     verdict = checked("positional-encoding", ("10000 ** (2 * i / d_model)", "10000 ** 2 * i / d_model"))
-    assert verdict.slip == "no-brackets"
+    assert verdict.mistake == "no-brackets"
 
 
 def test_nan_in_place_of_infinity_gets_its_own_message() -> None:
     verdict = checked("causal-mask", ("-np.inf, 0.0", "np.nan, 0.0"))
-    assert verdict.slip == "not-finite"
+    assert verdict.mistake == "not-finite"
     assert "nan where -inf is expected" in str(verdict.diagnosis).lower()
 
 
 @pytest.mark.parametrize(("values", "dtype"), [("'-inf'", "str"), ("None", "object")])
 def test_an_object_array_is_reported_as_a_dtype_error(values: str, dtype: str) -> None:
     verdict = checked("causal-mask", ("-np.inf, 0.0", f"{values}, '0.0'"))
-    assert verdict.slip == "wrong-dtype"
+    assert verdict.mistake == "wrong-dtype"
     assert f"not {dtype}" in str(verdict.diagnosis)
 
 
@@ -200,15 +200,15 @@ DRAW = 'int(np.searchsorted(ends, u, side="right"))'
 def test_a_function_that_draws_by_itself_is_diagnosed(lang: Language) -> None:
     with use_language(lang):
         drawn = checked("sampling", (DRAW, "int(np.random.choice(len(ends), p=probabilities))"))
-    assert drawn.slip == "not-repeatable"
+    assert drawn.mistake == "not-repeatable"
     assert ("the same arguments" if lang == "en" else "同样的参数") in str(drawn.diagnosis)
 
 
 def test_a_function_that_keeps_something_between_calls_is_diagnosed() -> None:
     kept = "calls.append(1)\n    return x / len(calls)"
     source = f"import numpy as np\ncalls = []\n\n\ndef softmax(x, axis=-1):\n    {kept}\n"
-    assert checked("softmax", source=source).slip == "not-repeatable"
-    assert checked("softmax", source=source.replace("len(calls)", "7.3")).slip in ("unknown", "not-shares")
+    assert checked("softmax", source=source).mistake == "not-repeatable"
+    assert checked("softmax", source=source.replace("len(calls)", "7.3")).mistake in ("unknown", "not-shares")
 
 
 def test_a_tanh_of_the_query_alone_and_keys_by_row_number_are_described() -> None:

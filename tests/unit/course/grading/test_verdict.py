@@ -50,8 +50,8 @@ def test_a_failure_shows_call_results_place_and_mistake(shift: Exercise) -> None
 
 def test_json_contains_the_documented_fields(shift: Exercise) -> None:
     read = json.loads(json.dumps(grade(shift, shift.stub, seed=1, run=in_process).as_json()))
-    assert list(read) == ["id", "passed", "diagnosis", "slip", "tests", "seed", "printed"]
-    assert (read["id"], read["passed"], read["slip"], read["seed"]) == ("shift", False, "not-written", 1)
+    assert list(read) == ["id", "passed", "diagnosis", "mistake", "tests", "seed", "printed"]
+    assert (read["id"], read["passed"], read["mistake"], read["seed"]) == ("shift", False, "not-written", 1)
     assert list(read["tests"][0]) == ["name", "passed", "call", "expected", "got", "where", "message", "allowed"]
 
 

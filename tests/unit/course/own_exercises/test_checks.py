@@ -97,7 +97,7 @@ def test_texts_that_are_missing_or_unused(folder: Path, change: Change) -> None:
     change("task.toml", "[cases]", '[cases]\nnever = { en = "never", zh = "从不" }')
     change("task.toml", "\nlargest = ", "\nsmallest = ")
     first = problems(folder)[0]
-    for name in ("[cases] never", "[slips] largest", "[slips] smallest"):
+    for name in ("[cases] never", "[mistakes] largest", "[mistakes] smallest"):
         assert name in first.problem
 
 
@@ -134,7 +134,7 @@ def test_what_the_grader_raises_is_reported(folder: Path, change: Change) -> Non
 @trusted
 def test_find_the_bug(folder: Path, change: Change) -> None:
     change("task.toml", 'kind = "code"', 'kind = "bug"')
-    change("task.toml", "[slips]", '[slips]\nuntouched = { en = "as it was", zh = "没有改动" }')
+    change("task.toml", "[mistakes]", '[mistakes]\nuntouched = { en = "as it was", zh = "没有改动" }')
     solution = (folder / "solution.py").read_text(encoding="utf-8")
     (folder / "stub.py").write_text(solution.replace("axis=0", "axis=1"), encoding="utf-8")
     change("grader.py", 'Mistake("over-features"', 'Mistake("untouched"')
@@ -157,7 +157,7 @@ def test_an_answer_sheet(folder: Path) -> None:
     (folder / "grader.py").write_text(SHEET)
     texts = (
         '[exercise]\nkind = "sheet"\ntrack = "numpy"\ntitle = { en = "Add" }\n[task]\nen = "Add 2.5."\n[hints]\n'
-        'en = ["add"]\n[cases]\nadding = { en = "the sum" }\n[slips]\nno-half = { en = "2.5, not 2" }\n'
+        'en = ["add"]\n[cases]\nadding = { en = "the sum" }\n[mistakes]\nno-half = { en = "2.5, not 2" }\n'
     )
     (folder / "task.toml").write_text(texts)
     assert problems(folder) == []
@@ -221,7 +221,7 @@ def test_one_bad_answer_does_not_stop_the_others(folder: Path, answers: Path, tm
     os.mkfifo(answers / "i.py")
     rows = {row.file: row for row in grade_class(exercise, answers, answer_files(answers, "mean-pooling.py"), seed=1)}
     assert [row.state for row in rows.values()] == ["failed"] * 7 + ["unreadable"] * 2 + ["passed"]
-    assert (rows["a.py"].slip, rows["g.py"].slip) == ("too-slow", "not-written")
+    assert (rows["a.py"].mistake, rows["g.py"].mistake) == ("too-slow", "not-written")
     assert rows["z.py"].tests[0] == rows["z.py"].tests[1] > 0
     assert all(row.diagnosis for name, row in rows.items() if name != "z.py")
     assert not (tmp_path / "evil").exists()

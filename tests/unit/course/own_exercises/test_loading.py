@@ -37,7 +37,7 @@ def test_a_folder_runs_only_when_it_is_named_by_a_path(folder: Path, monkeypatch
 def test_one_language_is_enough(folder: Path) -> None:
     (folder / "task.toml").write_text(
         '[exercise]\nkind = "code"\ntrack = "numpy"\ntitle = { zh = "平均" }\n[task]\nzh = "写出来"\n'
-        '[hints]\nzh = ["提示"]\n[slips]\nno-mask = { zh = "没有掩码" }\n',
+        '[hints]\nzh = ["提示"]\n[mistakes]\nno-mask = { zh = "没有掩码" }\n',
         encoding="utf-8",
     )
     found = load_folder(str(folder))
@@ -64,7 +64,7 @@ def test_names_that_are_taken_or_invalid(folder: Path, name: str, message: str) 
         ("task.toml", 'kind = "code"', 'kind = "poem"', "code, bug, sheet"),
         ("task.toml", 'track = "numpy"', "", "track"),
         ("task.toml", "title = {", "title = {{", "not valid TOML"),
-        ("task.toml", 'no-mask = { en = "padding', 'no-mask = { fr = "padding', "slips.no-mask"),
+        ("task.toml", 'no-mask = { en = "padding', 'no-mask = { fr = "padding', "mistakes.no-mask"),
         ("grader.py", "GRADER = ", "OTHER = ", "GRADER = Grader"),
         ("grader.py", "MISTAKES = (", "MISTAKES = 1 / 0, (", "ZeroDivisionError"),
         ("grader.py", "def cases", "def cases(", "SyntaxError"),
@@ -72,7 +72,7 @@ def test_names_that_are_taken_or_invalid(folder: Path, name: str, message: str) 
     ],
 )
 def test_what_is_wrong_is_named(folder: Path, change: Change, name: str, old: str, new: str, message: str) -> None:
-    if message == "slips.no-mask":
+    if message == "mistakes.no-mask":
         change("task.toml", ', zh = "平均值里算进了填充；请用 mask 把它去掉"', "")
     change(name, old, new)
     with pytest.raises(FileError) as caught:

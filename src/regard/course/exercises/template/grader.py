@@ -32,8 +32,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 TOKENS, COUNT = "mask[:, None].astype(float)", "max(tokens.sum(), 1.0)"
 
-# A mistake is solution.py with some text replaced: (old, new). Its id is a key of [slips] in task.toml.
-# 一种错误就是替换了几处文字的 solution.py：(原文, 新文)。它的名字是 task.toml 里 [slips] 的名字。
+# A mistake is solution.py with some text replaced: (old, new). Its id is a key of [mistakes] in task.toml.
+# 一种错误就是替换了几处文字的 solution.py：(原文, 新文)。它的名字是 task.toml 里 [mistakes] 的名字。
 MISTAKES = (
     Mistake("no-mask", ((TOKENS, "np.ones((len(x), 1))"),)),
     Mistake("divided-by-all", ((COUNT, "len(x)"),)),

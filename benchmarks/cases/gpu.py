@@ -1,10 +1,12 @@
 """Whole models on a CUDA device: training compared with nanoGPT, decoding with Hugging Face's compiled `generate`.
 
-nanoGPT's model.py is imported from the folder NANOGPT; it is not part of this repository.
+nanoGPT's model.py is imported from the folder NANOGPT; it is not part of this repository. With REGARD_TRIAL=1 the cases
+of decoding run on the CPU with small sizes: python -m benchmarks.run gpu-decode-1 gpu-decode-1b-1 --rounds 2
 """
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.cases.case import Case
@@ -109,59 +111,139 @@ TRAIN = Case(
 # --- decoding --------------------------------------------------------------------------------------------
 
 PROMPT, NEW = 64, 256
+OURS, INT8, THEIRS = "regard", "regard, int8", "Hugging Face generate"
+SHAPES = {"": "GPT-2 124M", "1b-": "Llama 1B: 16 layers, width 2,048, 32 heads, 8 of keys"}
+IS_TRIAL = bool(os.environ.get("REGARD_TRIAL"))
+"""Small sizes on the CPU: whether the cases run at all, before a machine with a GPU is at hand."""
 
 
-def decode(batch: int) -> dict[str, Contender]:
+def models_of(shape: str) -> tuple[Any, Any]:
+    """Our model and Hugging Face's, of the same shape with random weights, in bfloat16."""
     import torch
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
     from regard.config import TransformerConfig
-    from regard.generation import generate
     from regard.models import Transformer
 
-    torch.manual_seed(0)
-    ours = Transformer(TransformerConfig.gpt2()).to("cuda", torch.bfloat16).eval()
-    theirs: Any = GPT2LMHeadModel(GPT2Config())  # mypy cannot follow its methods
-    theirs = theirs.to("cuda", torch.bfloat16).eval()
+    small: dict[str, Any] = {"n_layers": 2, "d_model": 64, "n_heads": 2, "d_ff": 128} if IS_TRIAL else {}
+    theirs: Any  # mypy cannot follow their methods
+    if shape == "":
+        config = TransformerConfig.gpt2(**small)
+        theirs = GPT2LMHeadModel(
+            GPT2Config(n_embd=config.d_model, n_layer=small.get("n_layers", 12), n_head=config.n_heads)
+        )
+    else:
+        config = TransformerConfig.llama("1B", **small, **({"n_kv_heads": 1} if small else {}))
+        theirs = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=config.vocab_size or 0,
+                hidden_size=config.d_model,
+                intermediate_size=config.d_ff,
+                num_hidden_layers=config.layers_of("decoder"),
+                num_attention_heads=config.n_heads,
+                num_key_value_heads=config.key_value_heads,
+                head_dim=config.head_width,
+                max_position_embeddings=8192,
+                tie_word_embeddings=True,
+            )
+        )
+    device = "cpu" if IS_TRIAL else "cuda"
     theirs.generation_config.eos_token_id = None
-    prompt = torch.randint(0, 50_257, (batch, PROMPT), device="cuda")
-    decoding = ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)
+    with torch.device(device):
+        ours = Transformer(config)
+    return ours.to(torch.bfloat16).eval(), theirs.to(device, torch.bfloat16).eval()
 
-    def regard() -> None:
+
+def decode(shape: str, batch: int) -> dict[str, Contender]:
+    import torch
+
+    from regard.generation import generate
+    from regard.models.cpu_decoding import round_weights
+
+    torch.manual_seed(0)
+    torch.set_grad_enabled(False)
+    ours, theirs = models_of(shape)
+    prompt = torch.randint(0, ours.config.vocab_size, (batch, PROMPT), device=next(ours.parameters()).device)
+    decodings = {OURS: ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)}
+    if batch == 1:
+        rounded, _ = models_of(shape)
+        round_weights(rounded)
+        rounded.to(torch.bfloat16)  # the scales too: products are of one dtype
+        decodings[INT8] = rounded.begin(cache="static", max_len=PROMPT + NEW, compile=True)
+
+    def finished() -> None:
+        if prompt.is_cuda:
+            torch.cuda.synchronize()
+
+    def regard(decoding: Any) -> None:
         generate(decoding, prompt, max_new=NEW)
-        torch.cuda.synchronize()
+        finished()
 
     def hugging_face() -> None:
         theirs.generate(prompt, max_new_tokens=NEW, do_sample=False, cache_implementation="static", pad_token_id=0)
-        torch.cuda.synchronize()
+        finished()
 
-    return {"regard": regard, "Hugging Face generate": hugging_face}
+    return {name: partial(regard, decoding) for name, decoding in decodings.items()} | {THEIRS: hugging_face}
 
 
-def decode_case(batch: int, must: float) -> Case:
-    def rates(measured: Measured) -> dict[str, float]:
-        return {f"{name}, tokens/s": batch * NEW / measured.median(name) for name in measured.times}
+def decode_facts(shape: str, batch: int, measured: Measured) -> dict[str, float]:
+    """Tokens per second, and the share of the memory limit: all weights are read once for each step."""
+    import torch
 
+    bandwidth = memory_bandwidth()
+    found = {"memory read at": bandwidth / 1e9}
+    count = sum(each.numel() for each in models_of(shape)[0].parameters())
+    for name in measured.times:
+        each = measured.median(name) / NEW
+        found[f"{name}, tokens/s"] = batch / each
+        if name != THEIRS:
+            size = 1 if name == INT8 else torch.bfloat16.itemsize
+            found[f"{name}, share of the memory limit"] = count * size / bandwidth / each
+    return found
+
+
+def memory_bandwidth() -> float:
+    """Bytes per second at which a tensor of 4 GB is added up; the best of five."""
+    import time
+
+    import torch
+
+    device = "cpu" if IS_TRIAL else "cuda"
+    numbers, best = torch.ones(2**24 if IS_TRIAL else 2**31, dtype=torch.bfloat16, device=device), 0.0
+    for _ in range(5):
+        start = time.perf_counter()
+        numbers.sum().item()
+        best = max(best, numbers.nbytes / (time.perf_counter() - start))
+    return best
+
+
+def decode_case(shape: str, batch: int, must: float) -> Case:
+    ours = (OURS, INT8) if batch == 1 else (OURS,)
     return Case(
-        name=f"gpu-decode-{batch}",
-        what=f"GPT-2 124M shape, bfloat16, greedy, batch {batch}, {PROMPT} tokens in and {NEW} out; static caches, "
+        name=f"gpu-decode-{shape}{batch}",
+        what=f"{SHAPES[shape]}, bfloat16, greedy, batch {batch}, {PROMPT} tokens in and {NEW} out; static caches, "
         "compiled, ours captured as a graph",
-        prepare=lambda: decode(batch),
-        rounds=7,
+        prepare=lambda: decode(shape, batch),
+        rounds=5,
         warm_up=3,
         gpu=True,
-        facts=rates,
-        fact_bounds=(("regard, tokens/s", "", None), ("Hugging Face generate, tokens/s", "", None)),
-        ratios=(
+        facts=lambda measured: decode_facts(shape, batch, measured),
+        fact_bounds=(
+            ("memory read at", "GB/s", None),
+            *((f"{name}, tokens/s", "", None) for name in (*ours, THEIRS)),
+            *((f"{name}, share of the memory limit", "", None) for name in ours),
+        ),
+        ratios=tuple(
             Ratio(
-                label="speed over Hugging Face generate, static cache and compile",
-                over="Hugging Face generate",
-                under="regard",
-                must=must,
+                label=f"{name}: speed over Hugging Face generate, static cache and compile",
+                over=THEIRS,
+                under=name,
+                must=must if name == OURS else None,
                 higher_is_better=True,
-            ),
+            )
+            for name in ours
         ),
     )
 
 
-CASES = (TRAIN, decode_case(1, must=2.0), decode_case(32, must=1.2))
+CASES = (TRAIN, *(decode_case(shape, batch, must) for shape in SHAPES for batch, must in ((1, 2.5), (32, 1.7))))

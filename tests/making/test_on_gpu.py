@@ -5,7 +5,9 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,15 @@ def test_the_changes_of_each_run_fit_its_recipe(stage: str) -> None:
         recipe = read_recipe(on_gpu.HERE / f"{stage.removesuffix('s')}.toml", changes)
         assert recipe.training.capture
         assert recipe.training.warmup >= on_gpu.PACE  # only then does the pace not depend on the number of steps
+
+
+def test_the_students_differ_in_seed_and_in_how_often_they_read_tatoeba() -> None:
+    """So that the better one says something about the mixture."""
+    runs = on_gpu.RUNS["students"]
+    recipes = [read_recipe(on_gpu.HERE / "student.toml", changes) for changes in runs.values()]
+    counts = [Counter(recipe.data.train) for recipe in recipes]
+    assert [count["train.links.tsv"] for count in counts] == [2, 1]
+    assert all(count["own.links.tsv"] == 2 and count["distilled.links.tsv"] == 1 for count in counts)
+    assert len({recipe.training.seed for recipe in recipes}) == 2
+    plain = [replace(each, data=recipes[0].data, training=replace(each.training, seed=1)) for each in recipes]
+    assert plain[0] == plain[1]

@@ -62,9 +62,9 @@ def test_the_card_counts_the_files() -> None:
     assert f"{sum(counts.values()):,} 个句对" in card
 
 
-@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.txt")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted([*BENCHMARKS.glob("*.txt"), *BENCHMARKS.glob("fresh*.tsv")]), ids=str)
 def test_no_test_sentence_is_among_them(path: Path) -> None:
-    tests = {own.key(sentence) for sentence in read_sentences(path)}
+    tests = {own.key(line.split("\t")[0]) for line in read_sentences(path)}
     assert sorted(tests & {own.key(pair.english) for pair in own.read()}) == []
 
 

@@ -17,6 +17,7 @@ CHROMIUM = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shut
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"),
+    "--renderer-process-limit=1",  # one process draws all pages: starting one takes longer than most tests
 ]
 LOCAL = ("file:", "data:", "blob:", "about:")
 
@@ -32,8 +33,10 @@ def browser() -> Iterator[Browser]:
 
 @cache
 def _context(chromium: Browser, **options: Any) -> BrowserContext:
-    """Pages with the same options share it, which takes longer to create than a test. It keeps nothing."""
-    return chromium.new_context(**options)
+    """Pages with the same options share it, and the process of a page that stays open: neither takes time to start."""
+    context = chromium.new_context(**options)
+    context.new_page()
+    return context
 
 
 @contextmanager

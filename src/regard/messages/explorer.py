@@ -54,7 +54,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-depth": Message(en="Depth", zh="层级"),
     "explorer-depth-model": Message(en="Model", zh="模型"),
     "explorer-depth-head": Message(en="Head", zh="头"),
-    "explorer-depth-numbers": Message(en="Numbers", zh="数字"),
+    "explorer-depth-numbers": Message(en="Numbers", zh="计算"),
     "explorer-view": Message(en="View", zh="视图"),
     "explorer-view-map": Message(en="Map", zh="热力图"),
     "explorer-view-lines": Message(en="Lines", zh="连线"),
@@ -89,7 +89,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-no-key": Message(
         en="the learned sink receives {share}\u00a0%", zh="可学习的注意力汇（attention sink）得到 {share}% 的注意力"
     ),
-    "explorer-does": Message(en="Looks at {pattern} · {score}\u00a0%", zh="主要看{pattern} · {score}%"),
+    "explorer-does": Message(en="Looks at {pattern} · {score}\u00a0%", zh="模式：{pattern} · {score}%"),
     "explorer-does-nothing": Message(en="No clear pattern on this text", zh="在这段文本上没有明显的模式"),
     # --- patterns ---
     "explorer-pattern-previous": Message(en="the previous token", zh="前一个词元"),
@@ -100,7 +100,7 @@ MESSAGES: dict[str, Message] = {
         en="what followed the same token earlier (induction)", zh="同一词元上次出现后的下一个（归纳头）"
     ),
     "explorer-pattern-shifted": Message(
-        en="{count} from the same token earlier ({name})", zh="距上次同一词元 {count} 处（{name}）"
+        en="{count} places from the same token earlier ({name})", zh="距上次同一词元 {count} 处（{name}）"
     ),
     "explorer-pattern-local": Message(en="neighbours within three places", zh="三个位置以内的邻近词元"),
     "explorer-pattern-separator": Message(en="punctuation and separators", zh="标点和分隔符"),
@@ -146,12 +146,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-meaning-effect": Message(
         en="How far the probabilities of the next token move when the head is silenced (KL divergence, nats).",
-        zh="关闭这个头后，下一个词元的概率改变多少（KL 散度，nat）。",
+        zh="关闭这个头后，下一个词元的概率改变多少（KL 散度，单位是奈特）。",
     ),
     "explorer-show": Message(en="Show", zh="显示"),
     "explorer-show-maps": Message(en="small maps", zh="缩略图"),
     "explorer-show-pattern": Message(en="pattern", zh="模式"),
-    "explorer-show-entropy": Message(en="entropy (nats)", zh="熵（nat）"),
+    "explorer-show-entropy": Message(en="entropy (nats)", zh="熵（奈特）"),
     "explorer-show-sink": Message(en="share of the first token", zh="首词元份额"),
     "explorer-show-distance": Message(en="mean distance", zh="平均距离"),
     "explorer-show-effect": Message(en="effect on the output", zh="对输出的影响"),
@@ -301,7 +301,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-help-help": Message(en="these keys", zh="显示按键"),
     "explorer-help-model": Message(en="the whole model", zh="整个模型"),
     "explorer-help-head": Message(en="one head", zh="一个头"),
-    "explorer-help-numbers": Message(en="the numbers", zh="数字"),
+    "explorer-help-numbers": Message(en="the numbers", zh="计算过程"),
     "explorer-help-map": Message(en="map", zh="热力图"),
     "explorer-help-lines": Message(en="lines", zh="连线"),
     "explorer-help-sentence": Message(en="sentence", zh="句子"),
@@ -325,5 +325,5 @@ MESSAGES: dict[str, Message] = {
     "explorer-help-arrows-ten": Message(en="move by ten", zh="一次移动十格"),
     "explorer-help-ends": Message(en="to the ends", zh="到两端"),
     "explorer-help-pin-cell": Message(en="pin, or open a head", zh="固定，或打开一个头"),
-    "explorer-help-step": Message(en="next step of the numbers", zh="数字的下一步"),
+    "explorer-help-step": Message(en="next step of the numbers", zh="计算的下一步"),
 }

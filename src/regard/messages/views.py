@@ -189,7 +189,7 @@ MESSAGES: dict[str, Message] = {
     "explorer-numbers-hint": Message(
         en="Space: next step, Shift + Space: back. Arrow keys move between the numbers, Ctrl + arrow keys past a "
         "vector. A cell lights the cells it was computed from.",
-        zh="空格键：下一步；Shift + 空格键：上一步。方向键在数字间移动，按住 Ctrl 跳过整个向量。"
+        zh="空格键：下一步；Shift + 空格键：上一步。方向键逐格移动，按住 Ctrl 跳过整个向量。"
         "选中一格，算出它的各格会亮起。",
     ),
     "explorer-numbers-copy": Message(en="Copy as NumPy", zh="复制为 NumPy 代码"),
@@ -316,7 +316,7 @@ MESSAGES: dict[str, Message] = {
         en="A word with a small weight adds almost nothing, whatever its value is.",
         zh="权重小的词，无论值是多少，都几乎不起作用。",
     ),
-    "explorer-numbers-heading-output": Message(en="Add the weighted values: the output", zh="加权的值相加：得到输出"),
+    "explorer-numbers-heading-output": Message(en="Add the weighted values: the output", zh="加权后的值相加：得到输出"),
     "explorer-numbers-step-output": Message(
         en="The output is what “{query}” has read from all words. The model continues with it.",
         zh="输出就是“{query}”从所有词中读到的内容，模型用它继续计算。",
@@ -416,10 +416,10 @@ MESSAGES: dict[str, Message] = {
     "explorer-effect-bars": Message(en="Line: before. Bar: after.", zh="竖线：之前；条形：之后。"),
     "explorer-effect-little": Message(
         en="nats between the two predictions: it hardly mattered here.",
-        zh="nat（两次预测的 KL 散度）：在这里几乎不起作用。",
+        zh="奈特（两次预测的 KL 散度）：在这里几乎不起作用。",
     ),
     "explorer-effect-much": Message(
-        en="nats between the two predictions: the prediction changed.", zh="nat（两次预测的 KL 散度）：预测改变了。"
+        en="nats between the two predictions: the prediction changed.", zh="奈特（两次预测的 KL 散度）：预测改变了。"
     ),
     "explorer-effect-norms": Message(
         en="What “{query}” takes: weight × ‖v W_o‖", zh="“{query}”取得的内容：权重 × ‖v W_o‖"

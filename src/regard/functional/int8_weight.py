@@ -144,12 +144,17 @@ def compiled_library() -> ctypes.CDLL | None:
     if compiler is None:
         return None
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (cache_home / "regard", Path(tempfile.gettempdir()) / f"regard-{os.getpid()}"):
-        try:
-            return ctypes.CDLL(str(_compiled(compiler, folder)))
-        except (OSError, subprocess.SubprocessError):  # it cannot write there, or cannot compile this
-            continue
-    return None
+    try:
+        return ctypes.CDLL(str(_compiled(compiler, cache_home / "regard")))
+    except subprocess.SubprocessError:  # it cannot compile this
+        return None
+    except OSError:  # it cannot write there
+        pass
+    try:  # a new folder that nobody else can write to, removed as soon as the library is loaded
+        with tempfile.TemporaryDirectory(prefix="regard-") as folder:
+            return ctypes.CDLL(str(_compiled(compiler, Path(folder))))
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _compiled(compiler: str, folder: Path) -> Path:

@@ -154,16 +154,17 @@ def run_together(*works: Callable[[], None]) -> None:
     assert not errors, errors
 
 
+def unwatched_result(model: nn.Module) -> Tensor:
+    """The result of the running thread, whose last bits depend on PyTorch's number of threads."""
+    model(X)  # the first call of a thread only sets that number
+    return model(X)
+
+
 @pytest.mark.parametrize("fused", [True, False])
 def test_each_thread_receives_the_calls_of_its_own_model(fused: bool) -> None:
     ready = threading.Barrier(3)
     models = [Attention(fused) for _ in range(3)]
     found: list[int] = []
-
-    def unwatched_result(model: nn.Module) -> Tensor:
-        """The result of this thread, whose last bits depend on PyTorch's number of threads."""
-        model(X)  # the first call of a thread only sets that number
-        return model(X)
 
     def watched(model: nn.Module, count: int) -> None:
         wanted = unwatched_result(model)
@@ -207,7 +208,7 @@ def test_another_thread_may_end_the_watch(fused: bool, when: str) -> None:
 
     def owner() -> None:
         with torch.no_grad():
-            wanted = model(X)
+            wanted = unwatched_result(model)
             traces.append(watch.__enter__())
             assert torch.equal(model(X), wanted)
             if when == "inside the model":

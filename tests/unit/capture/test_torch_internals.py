@@ -17,7 +17,7 @@ ELSEWHERE = {
     "training/loop.py": {"torch._dynamo"},
     "dispatch/overflow.py": {"torch._foreach_norm"},
     "kernels/chunked/forward.py": {"torch.ops.aten._scaled_dot_product_flash_attention_for_cpu"},
-    "functional/int8_weight.py": {"torch._inductor"},
+    "models/cpu_decoding.py": {"torch._C._len_torch_", "torch.nn.modules.module._has_any_global_hook"},
 }
 """`torch._dynamo.maybe_mark_dynamic` is documented for users, though its module has an underscore.
 
@@ -25,8 +25,8 @@ ELSEWHERE = {
 
 `aten._scaled_dot_product_flash_attention_for_cpu` is PyTorch's only kernel that returns the LSE on a CPU.
 
-`torch._inductor.codecache` finds the compiler, compiles once and keeps the library; `torch.utils.cpp_extension`, the
-public way, needs ninja and Python's headers. Without it, the product is computed by PyTorch's operators.
+`models/cpu_decoding.py` may not import from capture, and asks whether modes or hooks of anyone are active: no public
+function tells.
 """
 
 

@@ -106,6 +106,7 @@ def test_what_is_refused(run: Run, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
+@pytest.mark.usefixtures("signals_at_default")
 def test_ctrl_c_stops_one_answer(folder: Path) -> None:
     program = "import sys; from regard.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "chat", "--model", str(folder), "--max-tokens", "100000", "--lang", "en"]

@@ -124,7 +124,7 @@ static float activate(float x, int64_t kind) {
   }
 }
 
-// The output of one head for the newest query; `weights` has room for every key.
+// The output of one head for the newest query; `weights` holds a number for every key.
 static void attend(const Layer& layer, const Settings& s, const float* query, int64_t head, float* weights, float* out) {
   const int64_t group = head / (s.heads / s.groups), last = s.position;
   const int64_t first = layer.window ? std::max<int64_t>(0, last + 1 - layer.window) : 0;

@@ -150,7 +150,7 @@ def compiled_library() -> ctypes.CDLL | None:
         return None
     except OSError:  # it cannot write there
         pass
-    try:  # a new folder that nobody else can write to, removed as soon as the library is loaded
+    try:  # a new folder that only this user can write to, removed as soon as the library is loaded
         with tempfile.TemporaryDirectory(prefix="regard-") as folder:
             return ctypes.CDLL(str(_compiled(compiler, Path(folder))))
     except (OSError, subprocess.SubprocessError):

@@ -61,8 +61,8 @@ class GrowingCache:
         self.length = stop
         return all_k[:, :, :stop], all_v[:, :, :stop]
 
-    def room(self) -> KeysAndValues | None:
-        """The memory of all keys and values with room for one column more, for a caller that writes it and then adds 1
+    def memory_for_next(self) -> KeysAndValues | None:
+        """The memory of all keys and values, at least one column larger, for a caller that writes it and then adds 1
         to `length`; None where nothing was read yet.
         """
         return None if self._buffers is None else self._with_capacity(self.length + 1, *self._buffers)

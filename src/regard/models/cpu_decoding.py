@@ -2,7 +2,7 @@
 
 A step of decoding reads every weight once. Rounded matrices have a quarter of the bytes; norms, biases and positions
 stay float. The rest of a step is thousands of small operations, each of which costs more in PyTorch than in arithmetic:
-`CompiledStep` computes them in `functional/decoding.cpp`. It is not used while somebody watches or edits the model.
+`CompiledStep` computes them in `functional/decoding.cpp`. It is not used while the model is watched or edited.
 """
 
 import ctypes
@@ -170,7 +170,7 @@ class CompiledStep:
         return tensor.data_ptr()
 
     def is_unobserved(self) -> bool:
-        """Whether nobody watches or edits this thread's operators, or the calls of the model's modules."""
+        """Whether neither this thread's operators nor the calls of the model's modules are watched or edited."""
         return not (
             LISTENING.active
             or torch._C._len_torch_dispatch_stack()
@@ -189,17 +189,17 @@ class CompiledStep:
 
     def __call__(self, x: Tensor, past: GrowingPast) -> Tensor:
         """The vector (1, 1, D) of the id after those of `past`, through the stack."""
-        room, stack = past.room(), self._stack
-        assert room is not None
+        memory, stack = past.memory_for_next(), self._stack
+        assert memory is not None
         position = torch.tensor([past.length])
         x = stack.input_norm(stack.positions.add_to(x, position)).contiguous().clone()
         table, fields = self._layers, []
         rotations = [self._rotation(one, position, x) for one in (stack.positions, stack.local_positions)]
-        for (keys, values), window in zip(room, stack.windows, strict=True):
+        for (keys, values), window in zip(memory, stack.windows, strict=True):
             cos, sin = rotations[0 if window is None or stack.local_positions is None else 1]
             fields.append((keys.data_ptr(), values.data_ptr(), cos.data_ptr(), sin.data_ptr()))
         table[:, _CACHE] = fields
-        table[:, -1] = room[0][0].shape[2]
+        table[:, -1] = memory[0][0].shape[2]
         self._settings.position, self._settings.threads = past.length, torch.get_num_threads()
         self._function(ctypes.byref(self._settings), table.ctypes.data, x.data_ptr())
         past.append()

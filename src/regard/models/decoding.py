@@ -168,7 +168,7 @@ class Decoding:
         return model.logits(x if each else x[:, -1])
 
     def _compiled_step(self, ids: Tensor) -> CompiledStep | None:
-        """The compiled step, where it computes this: one id of one text, on a CPU, which nobody records or edits."""
+        """The compiled step, where it computes this: one id of one text, on a CPU, neither recorded nor edited."""
         # The kind of the past first: a step that torch.compile traces, of a static one, must not depend on `length`.
         if not isinstance(self._past, GrowingPast) or self._past.padding is not None:
             return None

@@ -166,13 +166,13 @@ class GrowingPast:
         """The number of columns."""
         return self._length
 
-    def room(self) -> list[KeysAndValues] | None:
-        """The memory of each layer with room for one column more; None where nothing was read yet."""
-        found = [cache.room() for cache in self._caches]
+    def memory_for_next(self) -> list[KeysAndValues] | None:
+        """The memory of each layer, at least one column larger than what was read; None where nothing was read yet."""
+        found = [cache.memory_for_next() for cache in self._caches]
         return [each for each in found if each is not None] if None not in found else None
 
     def append(self) -> None:
-        """The caller has written one column to the memory of `room`."""
+        """The caller has written one column to the memory of `memory_for_next`."""
         for cache in self._caches:
             cache.length += 1
         self._length += 1

@@ -1,5 +1,8 @@
 """Products with 8-bit weights equal those of the dequantised matrix, compiled or not."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -8,19 +11,24 @@ from torch import Tensor
 from regard.checkpoints.tensor_file import quantise
 from regard.errors import DtypeError
 from regard.functional import int8_weight
-from regard.functional.int8_weight import MAX_ROWS, Int8Weight, compiled_rows
+from regard.functional.int8_weight import MAX_ROWS, Int8Weight, compiled_library, compiled_rows
 from regard.functional.position_wise import linear_rows
 
 WIDTHS = [1, 7, 64, 1024, 1025, 2500]
 """Around the block of columns that is converted at a time."""
 
 
+def require_compiler() -> None:
+    if compiled_rows() is None:
+        pytest.skip("there is no C++ compiler")
+
+
 @pytest.fixture(params=["compiled", "plain"])
 def product_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "plain":
         monkeypatch.setattr(int8_weight, "compiled_rows", lambda: None)
-    elif compiled_rows() is None:
-        pytest.skip("there is no C++ compiler")
+    else:
+        require_compiler()
     kind: str = request.param
     return kind
 
@@ -86,3 +94,18 @@ def test_gradients_flow_to_x() -> None:
     rounded, x = Int8Weight.of(weight(5, 6)), torch.randn(1, 6, requires_grad=True)
     rounded.product(x).sum().backward()
     assert torch.allclose(x.grad, rounded.dequantised().sum(0)[None])  # type: ignore[arg-type]
+
+
+def test_without_a_cache_the_library_is_compiled_elsewhere_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_compiler()
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    cache.write_text("a file where a folder is needed")
+    temporary.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    library = compiled_library.__wrapped__()
+    assert library is not None
+    assert library.int8_rows
+    assert list(temporary.iterdir()) == []

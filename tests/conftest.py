@@ -21,6 +21,11 @@ from hypothesis import HealthCheck, settings
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # One thread per worker, before NumPy and torch are imported: the workers keep the cores busy, and threads of BLAS
+    # that wait for each other use processor time. Processes that tests start inherit it.
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
 PROFILE = os.environ.get("REGARD_HYPOTHESIS", "quick")
 
 settings.register_profile(
@@ -74,15 +79,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Print the seed again at the end, because -q omits the header."""
     if PROFILE != "quick":
         terminalreporter.write_line(_seed_line(config))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread_each() -> None:
-    """Use one torch thread per xdist worker, because more would compete for the cores."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        import torch
-
-        torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)

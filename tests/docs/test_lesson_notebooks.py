@@ -13,7 +13,7 @@ from regard.course.lessons.markdown import notebook_text
 from regard.messages import LANGUAGES, Language
 
 
-@pytest.mark.parametrize(("name", "lang"), [("by-hand", "zh"), ("rnn-against-transformer", "en")])
+@pytest.mark.parametrize(("name", "lang"), [("by-hand", "zh"), ("bert-gpt-t5-llama", "en")])
 def test_two_notebooks_run(name: str, lang: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_it_runs(lesson(name), lang, tmp_path, monkeypatch)
 

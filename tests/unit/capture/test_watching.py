@@ -235,8 +235,9 @@ def test_a_watch_opens_once(model: Model) -> None:
 # --- compiled --------------------------------------------------------------------------------------------
 
 
-def test_a_compiled_model_is_named_by_order_and_not_recompiled(model: Model) -> None:
-    compiled: Any = torch.compile(model)  # annotated as a function
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_a_compiled_model_is_named_by_order_and_not_recompiled(model: Model, backend: str) -> None:
+    compiled: Any = torch.compile(model, backend=backend)  # annotated as a function
     with torch.no_grad():
         expected = compiled(IDS)
         with torch.compiler.set_stance("fail_on_recompile"), regard.watch(compiled, names_of) as trace:

@@ -267,11 +267,19 @@ class RunResult:
     details: Mapping[str, str] = field(default_factory=dict)
     """As in a CallResult; for "syntax" `hint` (a message) and `column`."""
     seconds: float = 0.0
+    repeated: tuple[CallResult, ...] = ()
+    """The answers to one call made again, if that was asked for; fewer if the program ended meanwhile."""
     solution_readable: bool = False
     """Whether this system cannot keep native code from reading our own files, including the solutions."""
 
 
-class Runner(Protocol):
-    """A function that runs a program."""
+Repeat = Callable[[Sequence[CallResult]], int | None]
+"""From all answers, the place of the call to make again; None for none. May wait for the expected answers."""
 
-    def __call__(self, source: str, calls: Sequence[Call], track: Track) -> RunResult: ...
+
+class Runner(Protocol):
+    """A function that runs a program, and then makes one of the calls again if `repeat` chooses one."""
+
+    def __call__(
+        self, source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None
+    ) -> RunResult: ...

@@ -1,19 +1,20 @@
 """The learner's process: loads the learner's source, makes the calls, sends the answers one by one.
 
-It receives neither the exercise nor the expected answers. The grader's process also uses `load` and `answer`, for
-trusted programs. `main` reads one request from stdin, applies the restrictions, and never returns: the process ends
-without running the learner's exit handlers.
+It receives neither the exercise nor the expected answers. The grader's process also uses `load`, `answer` and
+`answer_repeatedly`, for trusted programs. `main` reads one request from stdin, applies the restrictions, and never
+returns: the process ends without running the learner's exit handlers. After all answers a second request may ask for
+one call again.
 """
 
 import contextlib
 import linecache
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from hashlib import sha256
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -150,6 +151,24 @@ def _missing(instance: Any, name: str) -> str:
     return "plain-tensor" if is_plain else "missing-parameter"
 
 
+REPEATS = 8
+"""The number of times one call is made again. A draw may repeat by chance."""
+
+
+def answer_repeatedly(source: str, call: Mapping[str, Any], track: str, place: int) -> Iterator[dict[str, Any]]:
+    """The answers to one call, made several times by the program as loaded anew; none if it does not load again.
+
+    Nothing is left then of the calls before, so the first answer differs from the one in their order if the program
+    keeps something between calls. Both have the same seed for PyTorch; the others differ, which shows dropout.
+    """
+    try:
+        namespace = load(source)
+    except BaseException:
+        return
+    for turn in range(REPEATS):
+        yield answer(namespace, call, track, place + turn)
+
+
 # --- gradients ----------------------------------------------------------------------------------------------
 
 
@@ -219,22 +238,50 @@ def main() -> None:
     request_file, pipe = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    data = request_file.read()
-    request_file.close()
-    nonce, request = data[:16], serialisation.decode(data[16:])
+    nonce, receive = request_file.read(serialisation.NONCE), _receiver(request_file)
+    request = receive()
     sys.path.extend(path for path in request["paths"] if path not in sys.path)
     load_libraries(request["track"])
-    send = _sender(pipe, nonce, request["track"])
+    send, silence = _sender(pipe, nonce, request["track"]), _silencer()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     enforced = restrictions.apply_restrictions(FILE, request["limits"], request["hidden"], request["messages"])
     _unload_own_modules()
     _provide(request["given"], request["messages"]["package"])
     send({"enforced": enforced})
     try:
-        _answer_all(request, send)
+        if _answer_all(request, send):
+            place = receive()
+            silence()
+            repeats = answer_repeatedly(_source(request), request["calls"][place], request["track"], place)
+            for result in repeats:
+                send(result)
         leave(0)
     finally:  # the learner's program broke this process; our own traceback would not help
         leave(1)
+
+
+def _receiver(file: IO[bytes]) -> Callable[[], Any]:
+    """A function that waits for the next request; at the end of the pipe the process exits."""
+    read, leave, length = file.read, os._exit, serialisation.LENGTH
+
+    def receive() -> Any:
+        head = read(length.size)
+        if len(head) < length.size:
+            leave(0)
+        return serialisation.decode(read(*length.unpack(head)))
+
+    return receive
+
+
+def _silencer() -> Callable[[], None]:
+    """A function that discards everything printed from then on: the learner wants to read it once."""
+    null, dup2 = os.open(os.devnull, os.O_WRONLY), os.dup2
+
+    def silence() -> None:
+        dup2(null, 1)
+        dup2(null, 2)
+
+    return silence
 
 
 def _sender(pipe: int, nonce: bytes, track: str) -> Callable[[Any], None]:
@@ -284,18 +331,24 @@ def _provide(sources: Mapping[str, str], sentence: str) -> None:
         sys.modules |= {home: package, name: module}
 
 
-def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:
+def _source(request: Mapping[str, Any]) -> str:
+    return str(request["source"].tobytes().decode())
+
+
+def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> bool:
+    """Whether every call was answered."""
     stdout, track = sys.stdout, request["track"]
     try:
-        namespace = load(request["source"].tobytes().decode())
+        namespace = load(_source(request))
     except BaseException as error:
         send({"load": exception_data(error)})
-        return
+        return False
     send({"load": None})
     for place, call in enumerate(request["calls"]):
         result = answer(namespace, call, track, place)
         send(result)
         if result.get("fault") == "too-much-memory":  # the next call would fail too, and filling memory is slow
-            return
+            return False
     with contextlib.suppress(OSError, ValueError):  # closed by the learner
         stdout.flush()
+    return True

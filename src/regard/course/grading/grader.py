@@ -11,8 +11,8 @@ import re
 import time
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -262,9 +262,8 @@ def _verdict(
     )
 
 
-REPEATS = 8
 OF_NUMBERS = ("unknown", "near", "low-precision", "not-shares")
-"""General diagnoses of wrong numbers: before one of these, the same call is tried several times."""
+"""General diagnoses of wrong numbers: none of these if the same call, made again, gives another result."""
 
 
 def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, run: Runner = sandboxed) -> Verdict:
@@ -282,18 +281,12 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     assert exercise.grader is not None
     require_package(exercise.track, say("sandbox-exercise"))
     seed = fresh_seed() if seed is None else seed
-    calls = partial(_calls, exercise.grader, seed)
-    with ThreadPoolExecutor(1) as executor, cancelled_on_error():
-        running = executor.submit(copy_context().run, run, source, calls(), exercise.track)  # in the same language
-        if run is in_process:
-            running.result()  # two programs in one process would share the random state
-        expected = trusted_answers(exercise.solution, exercise.grader.cases, seed, exercise.track)
-        outcome = running.result()
-    requested = calls()
+    requested = _calls(exercise.grader, seed)
+    expected, outcome = _expected_and_given(exercise, source, seed, run)
     tests = _compare_all(exercise, requested, expected, outcome)
     passed = not outcome.ended and len(tests) == len(requested) and all(test.right for test in tests)
     mistake, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
-    if mistake in OF_NUMBERS and not _is_repeatable(exercise, source, calls, tests, run):
+    if mistake in OF_NUMBERS and not _is_repeatable(exercise, expected, outcome):
         mistake, diagnosis = "not-repeatable", say("mistake-not-repeatable")
     return Verdict(
         id=exercise.id,
@@ -311,16 +304,50 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     )
 
 
-def _is_repeatable(
-    exercise: Exercise, source: str, calls: Callable[[], Sequence[Call]], tests: Sequence[CallComparison], run: Runner
-) -> bool:
-    """Whether the first wrong call gives the same answer several times in a row. A draw may repeat by chance."""
-    place = next(place for place, test in enumerate(tests) if not test.same)
-    answers = run(source, [calls()[place] for _ in range(REPEATS)], exercise.track).answers
-    first, *others = answers or (tests[place].got,)
+def _expected_and_given(
+    exercise: Exercise, source: str, seed: int, run: Runner
+) -> tuple[Sequence[CallResult], RunResult]:
+    """The expected answers, computed while the program runs, and what the program did."""
+    assert exercise.grader is not None
+    trusted = partial(trusted_answers, exercise.solution, exercise.grader.cases, seed, exercise.track)
+    requested, expected = _calls(exercise.grader, seed), Future[Sequence[CallResult]]()
+
+    def repeat(answers: Sequence[CallResult]) -> int | None:
+        return _first_wrong(exercise, expected.result(), answers)
+
+    with ThreadPoolExecutor(1) as executor, cancelled_on_error():
+        if run is in_process:  # two programs at once in one process would share the random state
+            expected.set_result(trusted())
+        start = partial(copy_context().run, run, source, requested, exercise.track, repeat=repeat)  # in this language
+        running = executor.submit(start)
+        try:
+            if not expected.done():
+                expected.set_result(trusted())
+        except BaseException as error:
+            expected.set_exception(error)  # otherwise the other thread would wait for ever
+            raise
+        return expected.result(), running.result()
+
+
+def _first_wrong(exercise: Exercise, expected: Sequence[CallResult], answers: Sequence[CallResult]) -> int | None:
+    """The place of the first wrong answer, if it is a value."""
+    assert exercise.grader is not None
+    for place, (right, got) in enumerate(zip(expected, answers, strict=False)):
+        if not compare("", right, got, exercise.tolerance, exercise.grader.weights_optional).same:
+            return None if got.raised or got.fault else place
+    return None
+
+
+def _is_repeatable(exercise: Exercise, expected: Sequence[CallResult], outcome: RunResult) -> bool:
+    """Whether the first wrong call gives the same answer each time. A draw may repeat by chance."""
+    place = _first_wrong(exercise, expected, outcome.answers)
+    if place is None:
+        return True
+    first = outcome.answers[place]
     return all(
-        not one.raised and not one.fault and answer_difference(first, one, exercise.tolerance) is None for one in others
-    ) or bool(first.raised or first.fault)
+        not one.raised and not one.fault and answer_difference(first, one, exercise.tolerance) is None
+        for one in outcome.repeated
+    )
 
 
 def fresh_seed() -> int:

@@ -47,6 +47,8 @@ class RunLimits:
     """The number of times files may be created or changed there."""
 
 
+BETWEEN = 30.0
+"""Seconds that a program may wait for a second request, while the expected answers are computed."""
 NUMPY = RunLimits()
 TORCH = RunLimits(wall=10.0, cpu=10.0)
 
@@ -137,11 +139,14 @@ class Process:
     """A learner's program and its supervisor; a context manager that leaves no process and no file behind."""
 
     def __init__(self, request: bytes, limits: RunLimits, *, isolated: bool) -> None:
-        self.limits, self.nonce = limits, secrets.token_bytes(16)
+        self.limits, self.nonce = limits, secrets.token_bytes(serialisation.NONCE)
         self.ended, self.printed = "", bytearray()
-        self._request, self._isolated = request, isolated
+        self._isolated = isolated
         self._mark = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._events: queue.Queue[tuple[str, bytes]] = queue.Queue()
+        self._unsent: queue.Queue[bytes] = queue.Queue()
+        self._last = 0.0
+        self._unsent.put(self.nonce + serialisation.framed(request))
         self._pidfds: list[int] = []
 
     def __enter__(self) -> "Process":
@@ -167,7 +172,8 @@ class Process:
         _copy_child_modules(code)
         command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", str(code)]
         if os.name == "posix":
-            last = str(self.limits.start + self.limits.wall + 5)
+            # Two requests, and our own work between them.
+            last = str(self.limits.start + 2 * self.limits.wall + BETWEEN + 5)
             supervised = [str(os.getpid()), last, "01"[self._isolated], str(self.limits.file), os.pathsep.join(HIDDEN)]
             supervised.append(str(self.folder))
             command = [sys.executable, "-I", "-S", "-B", str(GRADING / "supervisor.py"), *supervised, *command]
@@ -191,7 +197,9 @@ class Process:
 
     def _write(self, pipe: IO[bytes]) -> None:
         with contextlib.suppress(OSError), pipe:  # it may end before it has read everything; its messages show why
-            pipe.write(self.nonce + self._request)
+            while data := self._unsent.get():
+                pipe.write(data)
+                pipe.flush()
 
     def _listen(self, pipe: IO[bytes]) -> None:
         left = self.limits.answers
@@ -217,13 +225,14 @@ class Process:
         """The messages of the program in order, until it ends or must be stopped; `ended` is then the reason, "" if it
         ended by itself.
 
-        The learner's time is counted from the first message, which follows the loading of the libraries.
+        The learner's time is counted from the first message, which follows the loading of the libraries, and again from
+        each further request.
         """
-        last = time.monotonic() + self.limits.start
+        self._last = time.monotonic() + self.limits.start
         received, number = bytearray(), 0
         while True:
             try:
-                what, chunk = self._events.get(timeout=max(last - time.monotonic(), 0))
+                what, chunk = self._events.get(timeout=max(self._last - time.monotonic(), 0))
             except queue.Empty:
                 self.ended = "too-slow"
                 return
@@ -242,10 +251,15 @@ class Process:
                 number += 1
                 if number == 1:
                     self._open_pidfds()
-                    last = time.monotonic() + self.limits.wall
+                    self._last = time.monotonic() + self.limits.wall
                 yield value
             if self.ended:
                 return
+
+    def request(self, data: bytes) -> None:
+        """Send a further request to a program that has answered the one before it."""
+        self._unsent.put(serialisation.framed(data))
+        self._last = time.monotonic() + self.limits.wall
 
     def _message(self, received: bytearray, number: int) -> bytes | None:
         """Remove the next complete message from the received bytes; None if there is none yet, or it is invalid."""
@@ -268,6 +282,7 @@ class Process:
         """End all processes and return the supervisor's exit code; None if the supervisor failed."""
         process = self._supervisor
         code: int | None = None
+        self._unsent.put(b"")  # no further request: a program that waits for one ends
         try:
             # A program that has closed its pipe is ending; its supervisor needs a moment to find out why.
             code = process.wait(timeout=0 if self.ended else 0.2)

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, CallResult, RunResult, Track
+from regard.course.exercise import Call, CallResult, Repeat, RunResult, Track
 from regard.course.grading import child, serialisation, supervisor
 from regard.course.grading.process import HIDDEN, Process, RunLimits, limits_for
 from regard.course.grading.python_source import read_source, syntax_hint
@@ -57,8 +58,15 @@ MOST_DETAILS = 10
 REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files", "module")
 
 
-def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: RunLimits | None = None) -> RunResult:
-    """Make the calls in a separate process.
+def run(
+    source: str | bytes,
+    calls: Sequence[Call],
+    track: Track,
+    limits: RunLimits | None = None,
+    *,
+    repeat: Repeat | None = None,
+) -> RunResult:
+    """Make the calls in a separate process, and then in the same process the one that `repeat` chooses, again.
 
     `ended` is "" if all calls were answered, otherwise "syntax", "raises" or "refused" (while loading), "too-slow",
     "too-much-memory", "too-much-output", "killed" (it exited, or a signal ended it) or "garbled" (it wrote into the
@@ -76,15 +84,15 @@ def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: RunLim
     limits = limits or limits_for(track)
     calls_data = [_plain_call(call, track) for call in calls]
     request = serialisation.encode(_request(source_text.text, calls_data, track, limits))
-    outcome = _run(request, source_text.text, calls_data, limits, isolated=True)
+    outcome = _run(request, source_text.text, calls_data, limits, repeat, isolated=True)
     if outcome is None:  # Python does not start inside namespaces: run without them
-        outcome = _run(request, source_text.text, calls_data, limits, isolated=False)
+        outcome = _run(request, source_text.text, calls_data, limits, repeat, isolated=False)
     if outcome is None:
         raise RunError("sandbox-not-started", python=sys.executable)
     return replace(outcome, seconds=time.monotonic() - began)
 
 
-def in_process(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+def in_process(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
     """The same in this process and without limits, for trusted programs: solutions, known mistakes, tests.
 
     >>> in_process("def double(x): return 2 * x", [Call("double", (3,))], "numpy").answers[0].value
@@ -98,9 +106,22 @@ def in_process(source: str, calls: Sequence[Call], track: Track) -> RunResult:
             namespace = child.load(source)
         except Exception as error:
             return _not_loaded(child.exception_data(error), source)
-        results = [child.answer(namespace, call, track, place) for place, call in enumerate(calls_data)]
-        data = [serialisation.decode(serialisation.encode(result, track)) for result in results]
-    return RunResult(tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=True)))
+        results = (child.answer(namespace, call, track, place) for place, call in enumerate(calls_data))
+        answers = _received(results, calls_data, source, track)
+        place = None if repeat is None else repeat(answers)
+        if place is None:
+            return RunResult(answers)
+        again = calls_data[place]
+        repeats = child.answer_repeatedly(source, again, track, place)
+        return RunResult(answers, repeated=_received(repeats, [again] * child.REPEATS, source, track))
+
+
+def _received(
+    results: Iterable[Any], calls_data: Iterable[Mapping[str, Any]], source: str, track: Track
+) -> tuple[CallResult, ...]:
+    """Results of this process, as they would arrive from another one."""
+    data = (serialisation.decode(serialisation.encode(result, track)) for result in results)
+    return tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=False))
 
 
 # --- the request --------------------------------------------------------------------------------------------
@@ -165,10 +186,17 @@ def _own_random_state(track: Track) -> Iterator[None]:
 
 
 def _run(
-    request: bytes, text: str, calls_data: list[dict[str, Any]], limits: RunLimits, *, isolated: bool
+    request: bytes,
+    text: str,
+    calls_data: list[dict[str, Any]],
+    limits: RunLimits,
+    repeat: Repeat | None,
+    *,
+    isolated: bool,
 ) -> RunResult | None:
     """One run; None if the program did not reach the learner's source."""
     answers: list[CallResult] = []
+    repeated: list[CallResult] = []
     failed: RunResult | None = None
     with Process(request, limits, isolated=isolated) as process:
         messages = process.messages()
@@ -177,10 +205,14 @@ def _run(
         if isinstance(loaded, dict) and isinstance(loaded.get("load"), dict):
             failed = _not_loaded(loaded["load"], text)
         elif loaded is not None:
-            for message, call in zip(messages, calls_data, strict=False):
+            # The calls first: after the last answer the program waits, and there is no message.
+            for call, message in zip(calls_data, messages, strict=False):
                 answers.append(_answer(message, call, text))
-                if len(answers) == len(calls_data):
-                    break
+            place = repeat(answers) if repeat is not None and len(answers) == len(calls_data) else None
+            if place is not None:
+                process.request(serialisation.encode(place))
+                given = islice(messages, child.REPEATS)
+                repeated += [_answer(message, calls_data[place], text) for message in given]
         code = process.stop()
         printed = plain(process.printed.decode("utf-8", errors="replace"))
     if ready is None and process.ended not in ("too-much-output", "cancelled"):
@@ -192,7 +224,14 @@ def _run(
     if answers and answers[-1].fault == "too-much-memory":
         ended = "too-much-memory"
     details = {"what": "files"} if ended == "refused" else {}
-    return RunResult(tuple(answers), ended, printed=printed, details=details, solution_readable=solution_readable)
+    return RunResult(
+        tuple(answers),
+        ended,
+        printed=printed,
+        details=details,
+        repeated=tuple(repeated),
+        solution_readable=solution_readable,
+    )
 
 
 _END: dict[int | None, str] = {supervisor.CPU: "too-slow", supervisor.OUT_OF_DISK: "refused"}

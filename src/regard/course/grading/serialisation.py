@@ -27,8 +27,17 @@ before parsing."""
 PARTS = 4
 """The number of such values in a message: a result, gradients, digests, and one spare."""
 
-HEADER = struct.Struct("!16sIQ")
+NONCE = 16
+"""Bytes of the nonce of a run."""
+HEADER = struct.Struct(f"!{NONCE}sIQ")
 """Header of each message: the nonce of the run, the message number, the length."""
+LENGTH = struct.Struct("!Q")
+"""Header of each request: its length."""
+
+
+def framed(request: bytes) -> bytes:
+    """A request after its length."""
+    return LENGTH.pack(len(request)) + request
 
 
 ARRAY_OF = "ndarray["

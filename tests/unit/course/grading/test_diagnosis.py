@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from regard.course.exercise import Call, CallResult, Exercise, RunResult, Track
+from regard.course.exercise import Call, CallResult, Exercise, Repeat, RunResult, Track
 from regard.course.grading import diagnosis
 from regard.course.grading.diagnosis import GENERAL
 from regard.course.grading.grader import grade
@@ -181,7 +181,7 @@ def test_every_general_diagnosis_has_a_sentence() -> None:
 def test_a_fault_without_details_still_has_a_message(shift: Exercise, fault: str) -> None:
     """They come from the learner's process, which may forge them."""
 
-    def lying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def lying(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         return RunResult(tuple(CallResult(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
 
     verdict = grade(shift, shift.solution, run=lying)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.course.exercise import Call, CallResult, Exercise, Field, RunResult, Sheet, SheetMistake, Track
+from regard.course.exercise import Call, CallResult, Exercise, Field, Repeat, RunResult, Sheet, SheetMistake, Track
 from regard.course.grading.grader import UnreadableError, agrees, fresh_seed, grade, read
 from regard.course.grading.sandbox import in_process
 from regard.messages import Message, use_language
@@ -182,7 +182,7 @@ def test_the_data_are_fresh_unless_a_seed_is_given(shift: Exercise) -> None:
 
 
 def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
-    def spying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def spying(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         assert source == "def f(): ...\n"
         assert {call.target for call in calls} == {"shift"}
         assert track == "numpy"
@@ -195,7 +195,7 @@ def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
 def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> None:
     right = in_process(shift.solution, [], "numpy")
 
-    def ending(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def ending(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         return RunResult(in_process(shift.solution, calls, track).answers, ended=ended)
 
     verdict = grade(shift, shift.solution, run=ending)
@@ -206,7 +206,7 @@ def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> Non
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_missing_answers_never_pass(shift: Exercise, count: int) -> None:
-    def short(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def short(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         return RunResult(in_process(shift.solution, calls, track).answers[:count], ended="killed")
 
     verdict = grade(shift, shift.solution, run=short)
@@ -221,14 +221,14 @@ def test_an_answer_with_a_forged_eq_is_wrong(shift: Exercise) -> None:
 
         __hash__ = None  # type: ignore[assignment]
 
-    def lying(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def lying(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         return RunResult(tuple(CallResult(Liar()) for _ in calls))
 
     assert not grade(shift, shift.solution, run=lying).passed
 
 
 def test_programs_do_not_share_arguments(shift: Exercise) -> None:
-    def spoiling(source: str, calls: Sequence[Call], track: Track) -> RunResult:
+    def spoiling(source: str, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         outcome = in_process(shift.solution, calls, track)
         for call in calls:
             np.asarray(call.args[0])[...] = 0

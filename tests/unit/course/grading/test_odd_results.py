@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.course.catalogue import exercise
-from regard.course.exercise import Call, CallResult, Exercise, RunResult, Track, call
+from regard.course.exercise import Call, CallResult, Exercise, Repeat, RunResult, Track, call
 from regard.course.grading.comparison import as_numbers
 from regard.course.grading.grader import grade
 from regard.course.grading.python_source import shown
@@ -95,7 +95,7 @@ def test_any_result_gets_a_verdict(data: st.DataObject) -> None:
     flowed = st.none() | st.dictionaries(st.just("args.0") | st.text(max_size=3), VALUES, max_size=2)
     forged = data.draw(st.lists(st.builds(CallResult, VALUES, gradients=flowed), min_size=1, max_size=3))
 
-    def run(source: str | bytes, calls: Sequence[Call], track: Track) -> RunResult:
+    def run(source: str | bytes, calls: Sequence[Call], track: Track, *, repeat: Repeat | None = None) -> RunResult:
         return RunResult(tuple(forged[place % len(forged)] for place in range(len(calls))))
 
     verdict = grade(tested, "x = 1", run=run, seed=1)

@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.course.exercise import Call, Instance, call
-from regard.course.grading import process, sandbox, serialisation, supervisor
+from regard.course.exercise import Call, CallResult, Instance, call
+from regard.course.grading import child, process, sandbox, serialisation, supervisor
 from regard.course.grading.process import NUMPY, TORCH, RunLimits, enforced_limits, limits_for
 from regard.course.grading.sandbox import in_process, run
 from regard.errors import MissingPackageError, RunError
@@ -87,6 +88,69 @@ def test_an_infinite_loop_ends_at_the_time_limit() -> None:
     outcome = run("def f():\n    while True: pass", [call("f")], "numpy", RunLimits(wall=1.0))
     assert outcome.ended == "too-slow"
     assert time.monotonic() - began < 5  # one second, loading NumPy on a busy machine, and the end
+
+
+COUNTS = """
+import numpy as np
+print("loaded")
+kept = []
+np.loaded = getattr(np, "loaded", 0) + 1
+def f(n):
+    print("called")
+    kept.append(n)
+    return [n, len(kept), np.loaded]
+"""
+
+
+@pytest.mark.parametrize("runner", [in_process, run])
+def test_one_call_is_made_again_by_the_program_as_loaded_anew(runner: Callable[..., Any]) -> None:
+    def chosen(answers: Sequence[CallResult]) -> int:
+        assert [answer.value for answer in answers] == [[4, 1, 1], [5, 2, 1]]
+        return 1
+
+    try:
+        outcome = runner(COUNTS, [call("f", 4), call("f", 5)], "numpy", repeat=chosen)
+    finally:
+        vars(np).pop("loaded", None)
+    assert [answer.value for answer in outcome.repeated] == [[5, turn, 2] for turn in range(1, child.REPEATS + 1)]
+    if runner is run:
+        assert outcome.printed == "loaded\ncalled\ncalled\n", "only what the first calls printed"
+        assert run(COUNTS, [call("f", 4)], "numpy", repeat=lambda _: None).repeated == ()
+
+
+SECOND = "import os, sys\nif hasattr(sys, 'before'):\n    {}\nsys.before = 1\ndef f(): return 3\n"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["os._exit(0)", "sys.exit(0)", "while True: pass", "while True: print('x' * 9999)", "os.closerange(3, 64)"],
+)
+def test_a_program_that_breaks_while_a_call_is_repeated_keeps_its_answers(
+    hostile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    began = time.monotonic()
+    outcome = run(SECOND.format(hostile), [call("f")], "numpy", RunLimits(wall=0.5, cpu=0.5), repeat=lambda _: 0)
+    assert time.monotonic() - began < 10  # half a second, and loading NumPy on a busy machine
+    assert ([answer.value for answer in outcome.answers], outcome.ended, outcome.printed) == ([3], "", "")
+    assert outcome.repeated == ()
+    assert process.marked(f"{os.getpid()}-") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_of_the_grader_is_not_that_of_the_program() -> None:
+    def chosen(_: Sequence[CallResult]) -> int:
+        time.sleep(0.8)
+        return 0
+
+    outcome = run("def f(): return 3", [call("f")], "numpy", RunLimits(wall=0.5), repeat=chosen)
+    assert len(outcome.repeated) == child.REPEATS
+
+
+def test_an_error_while_choosing_a_call_ends_the_program() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run("def f(): return 3", [call("f")], "numpy", repeat=lambda _: 1 // 0)
+    assert process.marked(f"{os.getpid()}-") == []
 
 
 @pytest.mark.parametrize("task", ["_collect", "_listen"])

@@ -6,7 +6,9 @@ import pytest
 
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Mistake
+from regard.course.grading import sandbox
 from regard.course.grading.grader import grade
+from regard.course.grading.process import Process
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Verdict
 from regard.messages import LANGUAGES, Language, use_language
@@ -209,6 +211,29 @@ def test_a_function_that_keeps_something_between_calls_is_diagnosed() -> None:
     source = f"import numpy as np\ncalls = []\n\n\ndef softmax(x, axis=-1):\n    {kept}\n"
     assert checked("softmax", source=source).mistake == "not-repeatable"
     assert checked("softmax", source=source.replace("len(calls)", "7.3")).mistake in ("unknown", "not-shares")
+
+
+def test_a_function_that_keeps_something_from_the_first_call_is_diagnosed() -> None:
+    """Each call gave the same again: that it depends on the calls before shows only in a program loaded anew."""
+    scaled = "_right(x, axis) * kept.setdefault('total', x.sum()) / x.sum()"
+    source = exercise("softmax").solution.replace("def softmax", "def _right")
+    source += f"\n\nkept = {{}}\n\n\ndef softmax(x, axis=-1):\n    return {scaled}\n"
+    assert checked("softmax", source=source).mistake == "not-repeatable"
+
+
+def test_a_verdict_starts_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong answer was run twice, and PyTorch imported twice, to find results that differ."""
+    started: list[object] = []
+
+    class Counted(Process):
+        def __enter__(self) -> Process:
+            started.append(self)
+            return super().__enter__()
+
+    monkeypatch.setattr(sandbox, "Process", Counted)
+    verdict = grade(exercise("softmax"), "def softmax(x, axis=-1):\n    return x / 7.3\n", seed=1)
+    assert verdict.mistake in ("unknown", "not-shares")
+    assert len(started) == 1
 
 
 def test_a_tanh_of_the_query_alone_and_keys_by_row_number_are_described() -> None:

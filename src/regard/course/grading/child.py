@@ -72,7 +72,8 @@ def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str, 
     target = _target(namespace, call["target"])
     given = {name: as_argument(value, track) for name, value in by_name(call).items()}
     if track == "torch":
-        sys.modules["torch"].manual_seed(place)
+        # Not torch.manual_seed, which formats a traceback for each kind of device that is not there.
+        sys.modules["torch"].default_generator.manual_seed(place)
     function = target if call["instance"] is None else _instance(target, call["instance"], track, call["target"])
     leaves = _leaves(given, function) if call["gradients"] else {}
     args = [value for name, value in given.items() if name.startswith("args.")]

@@ -1,7 +1,7 @@
 """The question bank, the review schedule, and mock interviews.
 
 One TOML file per topic: a title in both languages, then the questions. A question has an id, its source (`from`), a
-level, a lesson, an exercise, an experiment of a few lines, and the texts in both languages. A mock interview chooses
+level, a lesson, an exercise, an experiment of five lines, and the texts in both languages. A mock interview chooses
 questions and adds up ratings; the command measures the time and asks for the ratings.
 """
 

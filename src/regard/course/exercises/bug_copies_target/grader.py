@@ -61,6 +61,8 @@ MISTAKES = (
         "shifted-the-wrong-way", ((INPUT, "decoder_input = np.concatenate([target[:, 1:], start * PAD], axis=1)"),)
     ),
     Mistake("shifted-the-wrong-way", ((INPUT, "decoder_input = np.concatenate([target[:, 1:], start], axis=1)"),)),
+    Mistake("shifted-twice", ((RETURN, RETURN.replace("p), target", "p)[:, :-1], target[:, 1:]")),)),
+    Mistake("first-token-uncounted", ((RETURN, RETURN.replace("p), target", "p)[:, 1:], target[:, 1:]")),)),
     Mistake("start-is-padding", ((", BOS)", ", PAD)"),)),
     Mistake("start-is-eos", ((", BOS)", ", EOS)"),)),
     Mistake("wrapped-round", ((INPUT, "decoder_input = np.roll(target, 1, axis=1)"),)),

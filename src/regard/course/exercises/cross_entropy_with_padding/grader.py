@@ -71,6 +71,7 @@ MISTAKES = (
     *(Mistake("padded-logits-zero", ((COUNTED, ZEROED), (MEAN, f"return float(losses.sum() / {by})"))) for by in BY),
     Mistake("nan-when-empty", ((EMPTY, ""), (MEAN, "return float(losses.sum() / np.float64(len(losses)))"))),
     Mistake("pad-fixed", (("targets != pad", "targets != 0"),)),
+    Mistake("positive-only", (("targets != pad", "targets > 0"),)),
     Mistake("negative-only", (("targets != pad", "targets >= 0"),)),
     Mistake("first-sentence-length", (("targets != pad", "(targets != pad) & (targets[0] != pad)"),)),
     Mistake(
@@ -82,6 +83,7 @@ MISTAKES = (
     Mistake("no-log", ((LOG, f"np.exp(shifted) / {SUM}"),)),
     Mistake("wrong-sign", (("-log_probs[", "log_probs["),)),
     Mistake("base-two", ((LOG, f"({LOG}) / np.log(2)"),)),
+    Mistake("base-two", (("np.log(", "np.log2("),)),
     Mistake("log-of-zero", ((LOG, f"np.log(np.exp(shifted) / {SUM})"),)),
     *(Mistake("log-propped-up", ((LOG, f"np.log(np.exp(shifted) / {SUM} + {tiny})"),)) for tiny in PROPS),
     Mistake("unstable", ((SHIFT, "shifted = logits"),)),

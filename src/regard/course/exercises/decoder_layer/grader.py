@@ -102,6 +102,8 @@ def body(mistake: str, *lines: str) -> Mistake:
     return Mistake(mistake, ((indent.join((BACK, FIRST, ACROSS, SECOND, THIRD)), indent.join(lines)),))
 
 
+BOTH_MASKS = "torch.ones(T, memory.shape[1]).tril() * (1 if memory_mask is None else memory_mask)"
+
 MISTAKES = (
     Mistake("causal-missing", (("(x, x, causal)", "(x, x, None)"),)),
     Mistake("causal-strict", ((TRIL, "torch.ones(T, T).tril(-1)"),)),
@@ -109,6 +111,7 @@ MISTAKES = (
     Mistake("causal-other-way", ((TRIL, "torch.ones(T, T).triu(1)"),)),
     Mistake("one-too-far", ((TRIL, "torch.ones(T, T).tril(1)"),)),
     Mistake("causal-across", (("(x, memory, memory_mask)", "(x, memory, torch.ones(T, memory.shape[1]).tril())"),)),
+    Mistake("causal-across", (("(x, memory, memory_mask)", f"(x, memory, {BOTH_MASKS})"),)),
     Mistake("looks-at-itself", (("(x, memory, memory_mask)", "(x, x, None)"),)),
     Mistake("memory-asks", (("(x, memory, memory_mask)", "(memory, x, None)"),)),
     Mistake("keys-from-x", (("self.W_k(memory)", "self.W_k(x)"),)),
@@ -132,6 +135,8 @@ MISTAKES = (
         *(ACROSS, "x = self.norm3(x + looked_across)", "x = x + self.feed_forward(x)"),
     ),
     Mistake("shared-norm", (("self.norm2(x +", "self.norm1(x +"), ("self.norm3(x +", "self.norm1(x +"))),
+    Mistake("norm-used-twice", (("self.norm3(x +", "self.norm2(x +"),)),
+    Mistake("no-last-norm", ((THIRD, "x = x + self.feed_forward(x)"),)),
     Mistake("no-norm", ((FIRST, "x = x + looked_back"), (SECOND, "x = x + looked_across"), ("self.norm3(x +", "(x +"))),
     Mistake(
         "no-residual",

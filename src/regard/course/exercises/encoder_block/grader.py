@@ -79,6 +79,8 @@ def body(mistake: str, *lines: str) -> Mistake:
     return Mistake(mistake, ((BODY, "\n    ".join(lines)),))
 
 
+TWICE = 'return np.maximum(linear(hidden, weights, "feed_forward.down"), 0)'
+
 MISTAKES = (
     body(
         "post-norm",
@@ -117,6 +119,7 @@ MISTAKES = (
         FIRST.replace("x = x", "return x"),
     ),
     Mistake("no-feed-forward", ((SECOND, "return x"),)),
+    Mistake("second-relu", (('return linear(hidden, weights, "feed_forward.down")', TWICE),)),
     Mistake("no-relu", ((RELU, 'linear(x, weights, "feed_forward.up")'),)),
     Mistake("gelu", ((RELU, f'(lambda h: {GELU})(linear(x, weights, "feed_forward.up"))'),)),
     Mistake(
@@ -143,6 +146,8 @@ MISTAKES = (
     ),
     Mistake("one-big-head", (("B, T, d_model = x.shape", "B, T, d_model = x.shape\n    n_heads = 1"),)),
     Mistake("no-output-projection", (('return linear(merged, weights, "self_attention.o_proj")', "return merged"),)),
+    Mistake("queries-for-keys", (('"self_attention.k_proj"', '"self_attention.q_proj"'),)),
+    Mistake("key-projection-for-values", (('"self_attention.v_proj"', '"self_attention.k_proj"'),)),
     Mistake("keys-for-values", (("attention(q, k, v, visible)", "attention(q, v, k, visible)"),)),
     Mistake("no-biases", ((' + weights[f"{name}.bias"]\n\n\ndef layer_norm', "\n\n\ndef layer_norm"),)),
     Mistake("no-scale", ((SCALE, ""),)),

@@ -67,6 +67,7 @@ MISTAKES = (
     Mistake("wrong-root", ((INNER, "inner = 2 / np.pi * (h + 0.044715 * h**3)"),)),
     Mistake("wrong-root", ((INNER, "inner = np.sqrt(2) / np.pi * (h + 0.044715 * h**3)"),)),
     Mistake("wrong-root", ((INNER, "inner = np.sqrt(np.pi / 2) * (h + 0.044715 * h**3)"),)),
+    *(Mistake("wrong-constant", (("0.044715", other),)) for other in ("0.44715", "0.0044715", "0.04715", "0.004715")),
     Mistake("no-root", ((INNER, "inner = h + 0.044715 * h**3"),)),
     Mistake(
         "at-the-end",

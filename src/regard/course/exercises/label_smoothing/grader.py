@@ -81,6 +81,7 @@ MISTAKES = (
     Mistake("no-softmax", ((LOG, "logits"),)),
     Mistake("wrong-sign", (("-(wanted", "(wanted"),)),
     Mistake("base-two", ((LOG, f"({LOG}) / np.log(2)"),)),
+    Mistake("base-two", (("np.log(", "np.log2("),)),
     Mistake("log-of-zero", ((LOG, f"np.log(np.exp(shifted) / {PROBS})"),)),
     *(Mistake("log-propped-up", ((LOG, f"np.log(np.exp(shifted) / {PROBS} + {tiny})"),)) for tiny in PROPS),
     Mistake("unstable", ((" - logits.max(axis=-1, keepdims=True)", ""),)),

@@ -52,6 +52,8 @@ VIEW_IN, VIEW_OUT = "x.view(B, self.num_heads, T, self.d_k)", "(weights @ V).res
 BIASES = (" + self.b_Q", " + self.b_K", " + self.b_V", " + self.b_O")
 
 MISTAKES = (
+    Mistake("keys-like-queries", (("x @ self.W_K + self.b_K", "x @ self.W_Q + self.b_Q"),)),
+    Mistake("values-like-keys", (("x @ self.W_V + self.b_V", "x @ self.W_K + self.b_K"),)),
     Mistake("no-scale", ((SCALE, ""),)),
     Mistake("sqrt-d-model", ((SCALE, " / math.sqrt(self.d_model)"),)),
     Mistake("divided-by-d-k", ((SCALE, " / self.d_k"),)),

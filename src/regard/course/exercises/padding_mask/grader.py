@@ -55,6 +55,7 @@ MISTAKES = (
     Mistake("one-keeps", ((CHOICE, "np.where(seq == pad_token, 0, 1)"),)),
     Mistake("one-hides", ((CHOICE, "np.where(seq == pad_token, 1.0, 0.0)"),)),
     Mistake("one-hides", ((CHOICE, "np.where(seq == pad_token, 1, 0)"),)),
+    Mistake("ones-for-words", ((CHOICE, "np.where(seq == pad_token, -np.inf, 1.0)"),)),
     Mistake("boolean", ((CHOICE, "seq != pad_token"),)),
     Mistake("boolean-hides", ((CHOICE, "seq == pad_token"),)),
     *(Mistake("large-number", (("-np.inf", number),)) for number in LARGE),

@@ -93,6 +93,7 @@ SQUARES = [
 MISTAKES = (
     Mistake("no-scale", ((" / math.sqrt(d_k)", ""),)),
     Mistake("divided-by-d-k", (("math.sqrt(d_k)", "d_k"),)),
+    Mistake("root-of-values", (("d_k = Q.shape[-1]", "d_k = V.shape[-1]"),)),
     Mistake("sqrt-length", (("d_k = Q.shape[-1]", "d_k = K.shape[-2]"),)),
     Mistake("over-queries", ((SOFTMAX, "torch.softmax(scores, dim=-2)"),)),
     Mistake("fixed-axes", (("K.transpose(-2, -1)", "K.transpose(1, 2)"),)),

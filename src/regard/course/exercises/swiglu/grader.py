@@ -59,6 +59,7 @@ MISTAKES = (
     Mistake("gelu-gate", (("import numpy as np", EXACT_GELU), (HIDDEN, "hidden = gelu(gate) * up"))),
     Mistake("gelu-gate", (("np.tanh(gate / 2)", "np.tanh(1.702 * gate / 2)"),)),
     Mistake("tanh-gate", ((HIDDEN, "hidden = np.tanh(gate) * up"),)),
+    Mistake("tanh-gate", ((HIDDEN, "hidden = gate * np.tanh(gate) * up"),)),
     Mistake("softplus-gate", ((HIDDEN, "hidden = np.logaddexp(0, gate) * up"),)),
     Mistake(
         "softmax-gate",

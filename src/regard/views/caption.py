@@ -179,6 +179,8 @@ def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text
 
 _QUERIES = 256
 """This many queries are enough to select a head."""
+HEADLINE = 160
+"""Columns of a text made of tokens."""
 _CONTROL = re.compile(r"[<\[].+[>\]]", re.DOTALL)
 _WIDE = ("W", "F")
 
@@ -303,12 +305,40 @@ def source_and_target(records: Sequence[Record], sample: int) -> tuple[str, str]
     return None
 
 
+def texts_of_tokens(records: Sequence[Record], sample: int) -> tuple[str, str] | None:
+    """The texts of a translation, or the text that was read and its continuation, which is "" where nothing is written.
+
+    From the tokens, and shortened; None where they are unknown, or some of them are patches of pictures.
+
+    >>> import numpy as np
+    >>> texts_of_tokens([Trace.from_weights(np.eye(5), ["[CLS]", "I", "play", "##ed", "."])[0]], 0)
+    ('I played.', '')
+    """
+    found = source_and_target(records, sample)
+    named = [record for record in records if record.key_tokens is not None and record.kind != "cross"]
+    if found is not None or not named or any(record.kind == "cross" or record.images for record in records):
+        return found
+    longest = max(named, key=lambda record: record.shape[3])
+    assert longest.key_tokens is not None
+    tokens, prompt = tokens_of(longest.key_tokens, sample), max(record.prompt or 0 for record in records)
+    parts = (tokens[:prompt], tokens[prompt:]) if prompt else (tokens, ())
+    read, written = (cut(" ".join(_joined(readable(part[: 4 * HEADLINE])).split()), HEADLINE) for part in parts)
+    return (read, written) if read else None
+
+
 def _joined(tokens: Sequence[str]) -> str:
     """The tokens as a text, without special tokens; spaces as in the tokens, else by the rules of the script."""
     kept = [token for token in tokens if token and not _CONTROL.fullmatch(token)]
     if any(" " in token for token in kept) or not kept:
         return "".join(kept).strip()
-    return kept[0] + "".join(" " * _needs_space(a, b) + b for a, b in pairwise(kept))
+    return kept[0] + "".join(_after(a, b) for a, b in pairwise(kept))
+
+
+def _after(before: str, token: str) -> str:
+    """A token with the space before it; one of WordPiece such as `##ing` continues a word."""
+    if token.startswith("##") and len(token) > 2:
+        return token[2:]
+    return " " * _needs_space(before, token) + token
 
 
 def _needs_space(before: str, after: str) -> bool:

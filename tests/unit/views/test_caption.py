@@ -8,7 +8,7 @@ import pytest
 
 from regard import Record, Trace
 from regard.records import DecodeStep
-from regard.views.caption import clearest_head, layer_of, source_and_target, with_layer_label
+from regard.views.caption import clearest_head, layer_of, source_and_target, texts_of_tokens, with_layer_label
 
 EVEN, DIAGONAL = np.full((4, 4), 0.25), np.eye(4)
 
@@ -60,3 +60,19 @@ def test_a_head_on_the_first_token_opens_last() -> None:
     back /= back.sum(1, keepdims=True)
     assert clearest_head([Trace.from_weights(np.stack([sink, back]), kind="decoder")[0]]) == (0, 1)
     assert clearest_head([Trace.from_weights(np.stack([back * 0 + 1 / 12, sink]), kind="decoder")[0]]) == (0, 1)
+
+
+def test_the_text_that_was_read_is_shown_from_its_tokens_in_one_short_line() -> None:
+    def read(tokens: list[str], **fields: Any) -> Record:
+        return replace(Trace.from_weights(np.eye(len(tokens)), tokens, kind="decoder")[0], **fields)
+
+    spaced = read(["Once", " upon", "\n a", " time"], prompt=2)
+    assert texts_of_tokens([read(["我", "爱"]), spaced], 0) == ("Once upon", "a time")
+    assert texts_of_tokens([read(["词"] * 5000)], 0) == ("词" * 79 + "…", "")
+    assert texts_of_tokens([read(["\u202e", "<b>"])], 0) == ("\u202e", "")  # `bounded` makes it printable
+    assert texts_of_tokens([Trace.from_weights(np.eye(3))[0]], 0) is None
+    assert texts_of_tokens([read(["<pad>", "</s>"])], 0) is None
+    picture = read(["a", "tree"]).with_image(np.zeros((2, 2, 3)), (1, 1))
+    assert texts_of_tokens([picture], 0) is None
+    cross = Trace.from_weights(np.eye(2), ["我", "爱"], ["I", "love"], kind="cross")[0]
+    assert texts_of_tokens([spaced, cross], 0) == ("I love", "我爱")

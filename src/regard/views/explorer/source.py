@@ -23,7 +23,7 @@ from regard.messages import LANGUAGES, Language, Listed
 from regard.records import Record
 from regard.trace.pooling import Merge, bin_size
 from regard.trace.trace import Range, ScaleName, Trace
-from regard.views.caption import layer_titles, opening_head, source_and_target
+from regard.views.caption import layer_titles, opening_head, texts_of_tokens
 from regard.views.colours import chosen_scale
 from regard.views.exact_part import ExactPart
 from regard.views.explorer import overview as shown
@@ -209,7 +209,7 @@ class TraceSource:
             }
             entries.append(entry)
             thumbnails += [shown.thumbnail(one) for one in heads]
-        texts = self.trace.texts or source_and_target(self._given, self.samples[0])
+        texts = self.trace.texts or texts_of_tokens(self._given, self.samples[0])
         about = {
             "version": VERSION,
             "lang": self.lang,
@@ -320,8 +320,18 @@ class TraceSource:
 
     @cached_property
     def opening(self) -> tuple[int, int]:
-        """The record and head to open with."""
-        return opening_head(self.trace, self._given)
+        """The record and head to open with: where only maps with larger cells were kept, by the exact patterns."""
+        layer, head = opening_head(self.trace, self._given)
+        if self.trace.opening is not None or self.patterns[layer].pattern[head]:
+            return layer, head
+        kind = self._given[layer].kind
+        ranked = [
+            (pattern == "first", -(score or 0.0), at, number)
+            for at, found in enumerate(self.patterns)
+            for number, (pattern, score) in enumerate(zip(*found, strict=True))
+            if pattern and self._given[at].kind == kind
+        ]
+        return min(ranked)[2:] if ranked else (layer, head)
 
     @cached_property
     def patterns(self) -> list[shown.Found]:

@@ -19,6 +19,7 @@ from regard.capture import effect, watch
 from regard.config import TransformerConfig
 from regard.errors import ArgumentError
 from regard.language import LanguageModel
+from regard.masks import Mask
 from regard.messages import LANGUAGES, Language, say
 from regard.models import Transformer
 from regard.trace import Trace
@@ -256,3 +257,26 @@ def test_an_index_out_of_range_is_refused(layer: int, head: int) -> None:
 def test_both_languages_have_titles(lang: Language) -> None:
     about = overview(Trace.from_weights(np.eye(2)), lang=lang)
     assert about["records"][0]["titles"] == {"en": "attention", "zh": "attention"}
+
+
+def test_where_maps_are_pooled_the_clearest_of_the_exact_patterns_opens() -> None:
+    rng = np.random.default_rng(0)
+    T, E = 24, 32
+    at = np.linalg.qr(rng.standard_normal((E, E)))[0][:T]  # one direction for each position
+    previous = np.roll(at, 1, 0)
+    q = np.stack([rng.standard_normal((T, E)), 40 * previous])[None]
+    k = np.stack([rng.standard_normal((T, E)), at])[None]
+    _, record = regard.attend(q, k, k, mask=Mask.causal(), see=See(qk=True, map=4), kind="decoder")
+    trace = Trace(record.named("h.0.attn", "decoder"))
+    source = TraceSource(trace)
+    assert source.picture(0, 1).high > 1
+    assert source.patterns[0].pattern[1] == "previous"
+    assert source.opening == (0, 1)
+    trace.opening = ("h.0.attn", 0)
+    assert TraceSource(trace).opening == (0, 0)
+
+
+def test_a_trace_without_texts_shows_its_tokens_above_the_view() -> None:
+    tokens = ["Once", " upon", "\u202e a", " time"]
+    assert overview(Trace.from_weights(causal(1, 4), tokens))["texts"] == ["Once upon⟨202E⟩ a time", ""]
+    assert overview(Trace.from_weights(causal(1, 4)))["texts"] is None

@@ -19,7 +19,7 @@ from regard.records import Attend, Kind, See
 from regard.reference import log_sum_exp
 from regard.trace import Trace
 from regard.trace.recorder import Recorder
-from regard.trace.trace import Candidates
+from regard.trace.trace import Candidates, Temperatures
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LIKELIEST = 5
 """The number of likeliest tokens that a Trace keeps for every row."""
+STOPS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+"""Temperatures at which the probabilities of these tokens are exact."""
 CANDIDATES = 8
 """The number of heads that are silenced, each in its own run: those with the highest scores."""
 
@@ -199,6 +201,7 @@ def _translation(model: "LanguageModel", text: str, output: str | None, recorder
             ((*labels(model, one.ids), *([end] if len(one.ids) < most else [])), one.score) for one in beams
         )
     trace.texts, trace.candidates = (text, output), _candidates(model, logits)
+    trace.temperatures = temperatures_of(logits)
     seen = Seen(text, output, _with_opening(model, trace, ids, source))
     seen.notes, seen.ids = notes, (ids, source)
     return seen
@@ -230,7 +233,7 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, recorde
     trace = recorder.label(labels(model, ids), written=after if any(after) else None)
     if written:
         trace = Trace(record.changed(prompt=len(before)) for record in trace)
-    trace.candidates = _candidates(model, logits)
+    trace.candidates, trace.temperatures = _candidates(model, logits), temperatures_of(logits, len(before) - 1)
     seen = Seen(text, output, _with_opening(model, trace, ids))
     seen.ids = (ids,)
     return seen
@@ -273,6 +276,17 @@ def _candidates(model: "LanguageModel", logits: Array) -> tuple[Candidates, ...]
         tuple(zip(labels(model, ids.tolist()), row[ids].tolist(), strict=True))
         for ids, row in zip(best, rows, strict=True)
     )
+
+
+def temperatures_of(logits: Array, first: int = 0) -> Temperatures:
+    """log Σ p^(1/T) of the rows of the logits, 1 T W, for each T of STOPS; () for the rows before `first`.
+
+    >>> [round(one, 3) for one in temperatures_of(np.log([[[0.5, 0.25, 0.25]]])).log_sums[0][2:5]]  # 0.6, 0.8, 1
+    [-0.665, -0.264, 0.0]
+    """
+    rows = _log_probabilities(logits)[0][first:]
+    sums = np.stack([log_sum_exp(rows / T) for T in STOPS], -1)
+    return Temperatures(STOPS, ((),) * first + tuple(map(tuple, sums.tolist())))
 
 
 def labels(model: "LanguageModel", ids: list[int]) -> list[str]:

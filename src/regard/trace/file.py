@@ -1,7 +1,8 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
     metadata["regard"]   {"format": "regard-trace", "version": 8, "texts": […], "tokens": [[…]], "records": [{…}],
-                         "candidates": [[[token, probability], …] for each query], "beams": [[[token, …], score], …]}
+                         "candidates": [[[token, probability], …] for each query], "beams": [[[token, …], score], …],
+                         "temperatures": [[T, …], [[log Σ p^(1/T), …] for each query]]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
                          packed where the record says so, see `file_parts`
 
@@ -38,10 +39,10 @@ from regard.trace.file_parts import Packer, PixelTable, mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
 
 if TYPE_CHECKING:
-    from regard.trace.trace import Candidates, Trace, WrittenBeam
+    from regard.trace.trace import Candidates, Temperatures, Trace, WrittenBeam
 
 
-MOST_QUERIES, MOST_CANDIDATES, MOST_BEAMS = 4096, 8, 16
+MOST_QUERIES, MOST_CANDIDATES, MOST_BEAMS, MOST_STOPS = 4096, 8, 16, 32
 LONGEST_TOKEN = 120
 
 
@@ -55,6 +56,11 @@ def written_entry(trace: "Trace") -> dict[str, Any]:
             for one in trace.candidates[dropped:]
         ]
         found["candidates"] = [[] for _ in range(dropped)] + listed
+    if trace.temperatures is not None:
+        stops, rows = trace.temperatures
+        dropped = max(0, len(rows) - MOST_QUERIES)
+        kept = [[float(f"{one:.7g}") for one in row[:MOST_STOPS]] for row in rows[dropped:]]
+        found["temperatures"] = [list(stops[:MOST_STOPS]), [[] for _ in range(dropped)] + kept]
     if trace.beams is not None:
         found["beams"] = [
             [[token[:LONGEST_TOKEN] for token in tokens[:MOST_QUERIES]], float(score)]
@@ -71,6 +77,24 @@ def candidates_in(tensors: Tensors, about: dict[str, Any]) -> "tuple[Candidates,
     if not (isinstance(found, list) and all(isinstance(one, list) and all(map(_is_candidate, one)) for one in found)):
         raise tensors.garbled("candidates")
     return tuple(tuple((token, float(p)) for token, p in one) for one in found)
+
+
+def temperatures_in(tensors: Tensors, about: dict[str, Any]) -> "Temperatures | None":
+    """What the candidates are at other temperatures. Raises FileError where the file is invalid."""
+    from regard.trace.trace import Temperatures
+
+    found = about.get("temperatures")
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and all(isinstance(part, list) for part in found)):
+        raise tensors.garbled("temperatures")
+    stops, rows = found
+    is_valid = all(_is_finite(T) and T > 0 for T in stops) and all(
+        isinstance(row, list) and len(row) in (0, len(stops)) and all(map(_is_finite, row)) for row in rows
+    )
+    if not is_valid:
+        raise tensors.garbled("temperatures")
+    return Temperatures(tuple(map(float, stops)), tuple(tuple(map(float, row)) for row in rows))
 
 
 def beams_in(tensors: Tensors, about: dict[str, Any]) -> "tuple[WrittenBeam, ...] | None":
@@ -93,8 +117,11 @@ def _is_beam(found: Any) -> bool:
 
 def _is_pair(found: Any) -> bool:
     """Whether it is something with a finite number."""
-    is_pair = isinstance(found, list) and len(found) == 2 and type(found[1]) in (int, float)
-    return is_pair and abs(found[1]) < float("inf")
+    return isinstance(found, list) and len(found) == 2 and _is_finite(found[1])
+
+
+def _is_finite(found: Any) -> bool:
+    return type(found) in (int, float) and abs(found) < float("inf")
 
 
 LONGEST_HEADER = 2**26
@@ -198,6 +225,7 @@ def _trace_in(source: Path, file: Any, metadata: dict[str, str] | None, size: in
     trace = Trace(records)
     trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
     trace.candidates, trace.beams = candidates_in(tensors, about), beams_in(tensors, about)
+    trace.temperatures = temperatures_in(tensors, about)
     return trace
 
 

@@ -187,6 +187,7 @@ def merge_texts(parts: "Sequence[Trace]", positions: Sequence[np.ndarray], map: 
             if at < len(merged):
                 made.append(merge_placed(merged[at], map))
     made.texts, made.candidates, made.beams = parts[0].texts, parts[0].candidates, parts[0].beams
+    made.temperatures = parts[0].temperatures
     made.opening = parts[0].opening
     return made
 

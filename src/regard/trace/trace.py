@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TextIO, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files.output import PAGES, extension_of
@@ -33,6 +33,17 @@ Range = slice | range | None
 """Positions whose exact weights are drawn; None for all of them."""
 Candidates = tuple[tuple[str, float], ...]
 """Tokens with their probabilities, the likeliest first."""
+
+
+class Temperatures(NamedTuple):
+    """What makes the probabilities of the candidates exact at other temperatures: p^(1/T) divided by its sum."""
+
+    stops: tuple[float, ...]
+    """Temperatures T, smallest first."""
+    log_sums: tuple[tuple[float, ...], ...]
+    """For each query log Σ p^(1/T) over the whole vocabulary, one number for each T; () where it is unknown."""
+
+
 WrittenBeam = tuple[tuple[str, ...], float]
 """The tokens of a text that beam search found, and its score."""
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
@@ -57,6 +68,8 @@ class Trace:
         """The record name and the head that views show first, where the model's settings name one."""
         self.candidates: tuple[Candidates, ...] | None = None
         """The likeliest next tokens of every query of the decoder, with their probabilities, where known."""
+        self.temperatures: Temperatures | None = None
+        """What the candidates' probabilities are at other temperatures, where known."""
         self.beams: tuple[WrittenBeam, ...] | None = None
         """The texts that beam search found, best first, as tokens with their scores, where known."""
         self.token_names: Callable[[Sequence[int]], list[str]] | None = None
@@ -180,7 +193,8 @@ class Trace:
         """A Trace of other records with the same texts."""
         part = Trace(records)
         part.texts, part.opening, part.token_names = self.texts, self.opening, self.token_names
-        part.candidates, part.beams, part.split = self.candidates, self.beams, self.split
+        part.candidates, part.temperatures, part.beams = self.candidates, self.temperatures, self.beams
+        part.split = self.split
         part._relevance = self._relevance
         return part
 

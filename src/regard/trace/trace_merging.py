@@ -53,6 +53,7 @@ def merge_traces(parts: "Sequence[Trace]", split: Split, map: int | None = 256) 
         made.append(merge_records(records, split, map, before.get(records[0].module)))
         before[records[0].module] = [record.shape[0] for record in records]
     made.texts, made.candidates, made.beams = parts[0].texts, parts[0].candidates, parts[0].beams
+    made.temperatures = parts[0].temperatures
     for rank, part in enumerate(parts):
         if made.opening is None and part.opening is not None:
             name, head = part.opening

@@ -20,6 +20,7 @@ from regard.attention_call import WeightsFromQK
 from regard.errors import ArgumentError, FileError, NotKeptError, TooLargeError
 from regard.records import Top
 from regard.trace.file import LONGEST_TOKEN, MOST_QUERIES
+from regard.trace.trace import Temperatures
 
 EVERYTHING = See(map=4, top=2, max_score=True, entropy=True, received=True, distance=True, outputs=True, qk=True)
 
@@ -105,6 +106,10 @@ def test_texts_and_written_tokens_are_read_back(tmp_path: Path) -> None:
         lambda about: about.update(texts="I love you"),
         lambda about: about.update(candidates=[[["a", 2]]]),
         lambda about: about.update(candidates=[["a"]]),
+        lambda about: about.update(temperatures=[[1.0], [[0.0]], []]),
+        lambda about: about.update(temperatures=[[0.0], [[0.0]]]),
+        lambda about: about.update(temperatures=[[1.0], [[0.0, 1.0]]]),
+        lambda about: about.update(temperatures=[[1.0], ["0"]]),
         lambda about: about.update(beams=[[["a", 1], -0.5]]),
         lambda about: about.update(beams=[[["a"], "-0.5"]]),
         lambda about: about.update(texts=["I", 2]),
@@ -412,10 +417,12 @@ def test_what_was_written_is_kept_within_bounds(tmp_path: Path) -> None:
     trace = Trace.from_weights(np.eye(2), ["I", "see"])
     trace.candidates = tuple((("x" * 1000, 0.5), (str(at), 0.25)) for at in range(MOST_QUERIES + 2))
     trace.beams = ((("我", "<eos>"), -0.25), (("你", "<eos>"), -1.5))
+    trace.temperatures = Temperatures((0.5, 1.0), (*[()] * 3, *[(-0.125, 0.0)] * (MOST_QUERIES - 1)))
     trace.save(tmp_path / "t.safetensors")
     assert (tmp_path / "t.safetensors").stat().st_size < 1_000_000
     back = read_trace(tmp_path / "t.safetensors")
     assert back.beams == trace.beams
+    assert back.temperatures == trace.temperatures
     assert back.candidates is not None
     assert len(back.candidates) == len(trace.candidates)
     assert back.candidates[:2] == ((), ())

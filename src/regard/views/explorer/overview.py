@@ -325,6 +325,7 @@ def generation_of(trace: Trace, records: Sequence[Record], samples: Sequence[int
             "prompt": prompt,
             "tokens": tokens,
             "candidates": _candidates(trace, record, prompt, len(tokens)),
+            "temperatures": _temperatures(trace, record, prompt, len(tokens)),
             "beams": _beams(trace),
         }
     return None
@@ -343,3 +344,12 @@ def _candidates(trace: Trace, record: Record, prompt: int, count: int) -> list[A
     if known is None or len(known) != record.shape[2]:
         return None
     return [[[label(token), p] for token, p in known[at - 1]] for at in range(prompt, count)]
+
+
+def _temperatures(trace: Trace, record: Record, prompt: int, count: int) -> dict[str, Any] | None:
+    """The temperatures, and for each written token log Σ p^(1/T) at each of them; None where some are unknown."""
+    known = trace.temperatures
+    if known is None or len(known.log_sums) != record.shape[2]:
+        return None
+    rows = known.log_sums[prompt - 1 : count - 1]
+    return {"stops": known.stops, "logSums": rows} if all(rows) else None

@@ -8,7 +8,11 @@ from tiny_language import poet_folder, translator_folder
 
 import regard
 from regard import See
+from regard.arrays import to_numpy
+from regard.dispatch import attend_in_model
 from regard.language import LanguageModel
+from regard.language.seeing import run_model
+from regard.reference import softmax
 from regard.trace import Trace
 from regard.views.explorer.source import TraceSource
 
@@ -49,11 +53,28 @@ def test_beams_come_with_the_trace_that_a_file_keeps(translator: LanguageModel, 
     assert scores == sorted(scores, reverse=True)
 
 
+def test_temperatures_make_the_candidates_exact(translator: LanguageModel, tmp_path: Path) -> None:
+    seen = translator.see("I love you", output="我爱你。")
+    seen.trace.save(tmp_path / "t.safetensors")
+    assert seen.ids is not None
+    logits = np.asarray(to_numpy(run_model(translator, attend_in_model, *seen.ids)), np.float64)[0]
+    about = TraceSource(regard.read_trace(tmp_path / "t.safetensors")).overview().about["generation"]
+    stops, log_sums = about["temperatures"]["stops"], about["temperatures"]["logSums"]
+    assert len(log_sums) == len(about["candidates"]) == len(logits)
+    for T, at in ((stop, number) for number, stop in enumerate(stops)):
+        expected = softmax(logits / T)
+        for row, listed in enumerate(about["candidates"]):
+            found = [np.exp(np.log(p) / T - log_sums[row][at]) for _, p in listed]
+            np.testing.assert_allclose(found, np.sort(expected[row])[::-1][: len(found)], rtol=1e-4)
+
+
 def test_a_poem_continues_its_prompt(tmp_path_factory: pytest.TempPathFactory) -> None:
     poet = regard.load(poet_folder(tmp_path_factory.mktemp("models") / "poet"))
     seen = poet.see("床前明月", output="光，")
     about = TraceSource(seen.trace).overview().about["generation"]
     assert about["tokens"][about["prompt"] :][:2] == ["光", "，"]
+    assert len(about["temperatures"]["logSums"]) == len(about["tokens"]) - about["prompt"]
+    assert TraceSource(seen.trace).overview().about["texts"] == ["五绝｜床前明月", "光，"]
 
 
 def test_a_text_without_written_tokens_is_no_generation() -> None:

@@ -1,6 +1,6 @@
 // A list of labels, each with a number and its bar.
 
-import { clamp, create, isolated } from "./dom.js";
+import { clamp, create, fill, isolated } from "./dom.js";
 
 /**
  * `share`, from 0 to 1, is the length of the bar; `text` is its number. `before` marks another length for comparison;
@@ -8,13 +8,12 @@ import { clamp, create, isolated } from "./dom.js";
  * @typedef {{label: string, share: number, text: string, before?: number, chosen?: boolean, go?: () => void}} Bar
  */
 
-/** Fill a list with bars. @param {HTMLElement} list @param {Bar[]} bars */
+/** Fill a list with bars. @template {HTMLElement} E @param {E} list @param {Bar[]} bars */
 export function fillBars(list, bars) {
   const wide = (/** @type {number} */ share) => `inline-size: ${100 * clamp(share || 0, 0, 1)}%`;
-  list.replaceChildren(...bars.map(({ label, share, text, before, chosen, go }) => create("li", { class: chosen && "chosen" },
+  return fill(list, ...bars.map(({ label, share, text, before, chosen, go }) => create("li", { class: chosen && "chosen" },
     create(go ? "button" : "div", { onclick: go, class: "bar-row" }, create("i", { style: wide(share) }),
       before !== undefined && create("i.before", { style: wide(before) }), isolated(label), create("span", text)))));
-  return list;
 }
 
 /** A new list of bars. @param {Bar[]} bars */

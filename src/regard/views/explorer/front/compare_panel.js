@@ -1,13 +1,13 @@
 // Two heads, or one head of two traces, side by side or as a difference with signed colours.
 
-import { arrowsOf, clamp, create, labelled, segments } from "./dom.js";
+import { arrowsOf, clamp, create, fill, labelled, segments } from "./dom.js";
 import { digits, drawRamp, drawSamples, samplesOf, tableOf, WIDE } from "./figures.js";
 import { axisOf, cellLabel, cellName, headTitle } from "./labels.js";
 import { drawLegend, scaleNote } from "./legend.js";
 import { boxOnScreen, cellBox, drawMap, figureWidth, mapFigure, mapLayout, unitsUnder } from "./map_drawing.js";
 import { signedText } from "./number_text.js";
 import { canvasPen, sized } from "./pen.js";
-import { cellAt, startsOf, times } from "./pooling.js";
+import { cellAt, counted, startsOf, times } from "./pooling.js";
 import { css, packed, paintCells, pixelsOf, weightText } from "./scale.js";
 import { newest } from "./state.js";
 
@@ -17,9 +17,6 @@ const LISTED = 8, BESIDE = 560, GAP = 24, HIGHEST = 560;
 const SAME = 1e-30;
 /** The names of two traces, and the colours of cells that only one of them has. */
 const AB = /** @type {[string, string]} */ (["A", "B"]), ONLY = ["#2f6fd6", "#c8590e"];
-
-/** 0, 1, … @param {number} count */
-const counted = (count) => times(count, (i) => i);
 
 /** The sides that have cells of their own. @param {Pair["only"]} only */
 const onlySides = (only) => [0, 1].filter((side) => only.some((one) => one.side === side));
@@ -79,7 +76,7 @@ export function comparePanel(explorer) {
   const kinds = segments(explorer, "compareAs", ["side", "difference"], "compare-as");
   const maps = create("div.compare-maps", { onkeydown: move, onpointermove: point });
   const legend = create("div.compare-legend.quiet"), readout = create("p.compare-readout");
-  const moved = create("p.quiet.compare-moved"), list = create("ol.compare-list"), heading = create("h3", { "data-text": "compare-largest" });
+  const moved = create("p.quiet.compare-moved"), list = create("ol.compare-list"), heading = create("h3#compare-largest");
   const problem = create("p.problem", { role: "status" });
   const body = create("div.compare-panel", maps, legend, readout, moved, heading, list);
   const element = create("section.compare-panel", { "data-label": "compare-title" },
@@ -93,8 +90,8 @@ export function comparePanel(explorer) {
 
   function drawChoices() {
     const { layer, head } = other();
-    layers.replaceChildren(...overview.records.map((one, i) => create("option", { value: i }, one.titles[state.get().lang])));
-    heads.replaceChildren(...times(explorer.record(layer).heads, (i) => create("option", { value: i }, String(i))));
+    fill(layers, ...overview.records.map((one, i) => create("option", { value: i }, one.titles[state.get().lang])));
+    fill(heads, ...times(explorer.record(layer).heads, (i) => create("option", { value: i }, String(i))));
     [layers.value, heads.value] = [String(layer), String(head)];
     layers.disabled = overview.records.length < 2;
   }
@@ -155,15 +152,15 @@ export function comparePanel(explorer) {
     const most = largest(), scale = explorer.scaleOf(parts[0].cells, parts[1].cells), minus = say("compare-minus", { left: names[0], right: names[1] });
     figures = as === "side" ? parts.map((part, i) => ({ title: titles[i], part, picture: { cells: part.cells, scale, pixels: pixelsOf(overview, part.cells, scale) } }))
       : [{ title: names === titles ? minus : `${minus} (${titles.join(", ")})`, part: { cells: left, axes, rows: counted(left.R), cols: counted(left.C) }, picture: differencePicture(found, most, scale) }];
-    maps.replaceChildren(...figures.map(({ title }) => create("figure", create("figcaption", title),
+    fill(maps, ...figures.map(({ title }) => create("figure", create("figcaption", title),
       create("div.compare-map", { tabindex: 0, role: "img", "aria-label": `${title}. ${say("compare-map")}` }, create("canvas"), create("i.compare-mark")))));
     drawFigures();
     legend.hidden = as === "side";
-    legend.replaceChildren(create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: names[0] })}`), gradient(),
+    fill(legend, create("span", `−${most.toFixed(2)}  ${say("compare-more", { name: names[0] })}`), gradient(),
       create("span", `${say("compare-more", { name: names[1] })}  +${most.toFixed(2)}`),
       create("span", create("i.masked"), say("compare-masked")), ...onlySides(only).map((side) => create("span", create("i.compare-only", { style: `--own: ${ONLY[side]}` }), say("compare-only", { name: names[side] }))));
     moved.textContent = same ? say("compare-moved", { share: (100 * movedShare(found)).toFixed(1) }) : "";
-    list.replaceChildren(...top.map(([by, row, col]) => create("li", create("button.bar-row", { onclick: () => mark([row, col]) },
+    fill(list, ...top.map(([by, row, col]) => create("li", create("button.bar-row", { onclick: () => mark([row, col]) },
       create("b", { class: by < 0 ? "minus" : "plus" }, signedText(by)), ` ${cellName(axes, left, "query", row)} → ${cellName(axes, left, "key", col)}`))));
     list.hidden = heading.hidden = !top.length;
   }
@@ -195,7 +192,7 @@ export function comparePanel(explorer) {
 
   /** The colour of a difference as a share of the largest: the smaller, the nearer to that of the card. @param {number} share @returns {RGB} */
   function signedColour(share) {
-    const by = Math.sqrt(Math.min(1, Math.abs(share))), ground = explorer.colour("--card").match(/\d+/g) ?? [];
+    const by = Math.sqrt(Math.min(1, Math.abs(share))), ground = explorer.colour("card").match(/\d+/g) ?? [];
     return /** @type {RGB} */ (overview.colours.diverging[share < 0 ? 40 : 214].map((one, i) => Math.round(Number(ground[i]) + (one - Number(ground[i])) * by)));
   }
   const signedPixel = (/** @type {number} */ share) => packed(signedColour(share));
@@ -216,7 +213,7 @@ export function comparePanel(explorer) {
     const values = right.values.map((value, i) => (common(i) && (value || left.values[i]) ? value - left.values[i] || SAME : 0)), pixels = create("canvas", { width: left.C, height: left.R });
     const broken = packed(overview.colours.nan, 90);
     paintCells(pixels, values, (by) => (by === by ? signedPixel(by / most) : broken));
-    return { cells: { ...left, values }, scale, pixels, ink: explorer.colour("--ink"), hatched: only.map(({ side, box }) => ({ box, colour: ONLY[side] })) };
+    return { cells: { ...left, values }, scale, pixels, ink: explorer.colour("ink"), hatched: only.map(({ side, box }) => ({ box, colour: ONLY[side] })) };
   }
 
   /** @param {Span} to */
@@ -238,7 +235,7 @@ export function comparePanel(explorer) {
 
   /** @param {PointerEvent} event */
   function point(event) {
-    const map = /** @type {HTMLElement} */ (event.target).closest(".compare-map"), number = [...maps.querySelectorAll(".compare-map")].findIndex((one) => one === map);
+    const map = /** @type {HTMLElement} */ (event.target).closest(".compare-map"), number = [...maps.querySelectorAll(".compare-map")].indexOf(/** @type {HTMLElement} */ (map));
     const place = map && layouts[number] && unitsUnder(layouts[number], map, event);
     if (!place || !pair?.same) return;
     const { cells, axes: { query, key }, rows, cols } = figures[number].part;
@@ -250,7 +247,7 @@ export function comparePanel(explorer) {
     const by = arrowsOf(event);
     if (!by || !pair) return;
     mark([clamp(at[0] + by[0], 0, pair.left.R - 1), clamp(at[1] + by[1], 0, pair.left.C - 1)]);
-    explorer.announce(readout.textContent ?? "");
+    explorer.announce(readout.textContent);
   }
 
   return {
@@ -271,14 +268,14 @@ export function comparePanel(explorer) {
         width, height: top + 42 + alone.height, ...(traces && { text: "" }), notes: [!beside && names !== titles && titles.join(" · "), say(`rows-${explorer.record().rowsMean}`), ...(beside ? [scaleNote(explorer, scale)] : [moved.textContent])],
         draw(pen) {
           maps.forEach((map, i) => pen.moved(i * (wide + GAP), 22, () => {
-            pen.text(beside ? titles[i] : say("compare-minus", { left: names[0], right: names[1] }), 0, -14, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: wide });
+            pen.text(beside ? titles[i] : say("compare-minus", { left: names[0], right: names[1] }), 0, -14, { size: 12, weight: 600, fill: explorer.colour("ink"), most: wide });
             map.draw(pen);
           }));
           if (beside) { drawLegend(explorer, pen, scale, 0, top); return; }
           const more = (/** @type {number} */ i) => say("compare-more", { name: names[i] });
           drawSamples(explorer, pen, alone, 0, top + 42);
           drawRamp(explorer, pen, say("figure-difference"), times(64, (i) => css(signedColour(i / 31.5 - 1))),
-            [{ at: 0, text: `−${most.toFixed(2)} ${more(0)}` }, { at: 0.5, text: "0" }, { at: 1, text: `${more(1)} +${most.toFixed(2)}` }], 0, top, width);
+            [[0, `−${most.toFixed(2)} ${more(0)}`], [0.5, "0"], [1, `${more(1)} +${most.toFixed(2)}`]], 0, top, width);
         },
       };
     },

@@ -1,7 +1,7 @@
 // "Did it matter?": the next token with and without a head or an edge, and weights times the size of what is read.
 
 import { barList } from "./bars.js";
-import { button, create } from "./dom.js";
+import { button, create, fill } from "./dom.js";
 import { drawBars, NARROW, ROW, tableOf } from "./figures.js";
 import { headTitle } from "./labels.js";
 import { percentText } from "./number_text.js";
@@ -22,17 +22,17 @@ export function effectPanel(explorer) {
   const silence = button("effect-silence", () => ask(false)), cut = button(null, () => ask(true));
   const buttons = create("div.effect-buttons", silence, cut), result = create("div.effect-result", { "aria-live": "polite" });
   const norms = create("div.effect-norms");
-  const element = create("section.effect-panel", { "data-label": "effect-title" }, create("h3", { "data-text": "effect-title" }),
-    create("p.effect-honest.quiet", { "data-text": "effect-honest" }), buttons, create("p.hint", { "data-text": "effect-how" }), result, norms);
+  const element = create("section.effect-panel", { "data-label": "effect-title" }, create("h3#effect-title"),
+    create("p.effect-honest.quiet#effect-honest"), buttons, create("p.hint#effect-how"), result, norms);
 
   /** @param {boolean} edge */
   function ask(edge) {
-    const { layer, head, query, key } = state.get(), done = () => element.removeAttribute("aria-busy");
+    const { layer, head, query, key } = state.get(), done = () => { element.ariaBusy = null; };
     const request = edge ? { cut: { layer, head, query, key } } : { silence: { layer, head } };
     const what = edge ? edgeName() : headTitle(explorer, layer, head);
-    element.setAttribute("aria-busy", "true");
+    element.ariaBusy = "true";
     asked(explorer.source.effect(request), ({ about }) => { done(); last = { about, what }; drawResult(); },
-      (error) => { done(); result.replaceChildren(create("p.problem", explorer.fail(error))); });
+      (error) => { done(); fill(result, create("p.problem", explorer.fail(error))); });
   }
 
   function edgeName() {
@@ -42,7 +42,7 @@ export function effectPanel(explorer) {
 
   function drawResult() {
     drawn.tokens = [];
-    if (!last) { result.replaceChildren(); return; }
+    if (!last) { fill(result); return; }
     const { before, after, kl } = last.about, then = new Map(/** @type {[string, number][]} */ (after));
     const first = new Map(/** @type {[string, number][]} */ (before)), tokens = [...new Set([...first.keys(), ...then.keys()])];
     drawn.tokens = tokens.map((label) => {
@@ -50,7 +50,7 @@ export function effectPanel(explorer) {
       return { label, before: was ?? 0, share: is ?? 0, text: `${was === undefined ? "–" : percentText(was)} → ${is === undefined ? "–" : percentText(is)}` };
     });
     drawn.kl = `KL = ${kl.toPrecision(3)}`;
-    result.replaceChildren(create("h4", say("effect-without", { what: last.what })), create("p.hint", say("effect-bars")), barList(drawn.tokens),
+    fill(result, create("h4", say("effect-without", { what: last.what })), create("p.hint", say("effect-bars")), barList(drawn.tokens),
       create("p.effect-kl", create("b", drawn.kl), ` ${say(kl < 0.01 ? "effect-little" : "effect-much")}`));
   }
 
@@ -71,7 +71,7 @@ export function effectPanel(explorer) {
     const most = found[0]?.by || 1, heaviest = Math.max(...line) || 1;
     drawn.read = found.filter(({ by }) => by > 0).map(({ col, weight, by }) => ({ label: axes.key.at(cells.colStarts[col]),
       share: by / most, before: weight / heaviest, text: by >= 0.001 ? by.toPrecision(3) : weightText(by) }));
-    norms.replaceChildren(create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.at(row) })),
+    fill(norms, create("h4", say(cells.normsAre === "value" ? "effect-value" : "effect-norms", { query: axes.query.at(row) })),
       create("p.hint", say("effect-norms-hint")), barList(drawn.read));
   }
 
@@ -95,7 +95,7 @@ export function effectPanel(explorer) {
       notes: [tokens.length ? drawn.kl : "", ...parts.map(({ hint }) => hint), say("effect-honest")],
       draw(pen) {
         parts.reduce((top, { list, title }) => {
-          pen.text(title, 0, top + 9, { size: 12, weight: 600, fill: explorer.colour("--ink"), most: NARROW });
+          pen.text(title, 0, top + 9, { size: 12, weight: 600, fill: explorer.colour("ink"), most: NARROW });
           drawBars(explorer, pen, list, 0, top + 22, NARROW);
           return top + list.length * ROW + 34;
         }, 0);

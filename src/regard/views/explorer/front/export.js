@@ -1,6 +1,6 @@
 // Saving what is on screen: a picture for a paper as PNG or SVG, its numbers as CSV or JSON, and the address of the state.
 
-import { arrowsOf, clamp, create, labelled } from "./dom.js";
+import { arrowsOf, clamp, create, fill, labelled } from "./dom.js";
 import { FONTS, linesOf } from "./figures.js";
 import { headTitle } from "./labels.js";
 import { canvasPen, measuringPen, sized, svgPen } from "./pen.js";
@@ -18,8 +18,8 @@ export function exportMenu(explorer, panels) {
   const ways = { "save-png": () => savePNG(sheet(), name()), "save-svg": () => saveSVG(sheet(), ruler, name()), "save-csv": () => saveTable("csv"), "save-json": () => saveTable("json"), "save-print": () => window.print() };
   const { link } = explorer.options;
   if (link) ways["copy-link"] = async () => { await copyText(link(state.get())); done.textContent = say("copied"); setTimeout(() => { done.textContent = ""; }, 3000); };
-  const items = Object.entries(ways).map(([key, act]) => create("button", { "data-text": key, onclick: () => { menu.open = false; inLight(explorer, act); } }));
-  const menu = create("details.menu", { onfocusout: leave, onkeydown: move, ontoggle: open }, create("summary.plain.save", { "data-text": "save" }), create("div.items", choose, ...items));
+  const items = Object.entries(ways).map(([key, act]) => create(`button#${key}`, { onclick: () => { menu.open = false; inLight(explorer, act); } }));
+  const menu = create("details.menu", { onfocusout: leave, onkeydown: move, ontoggle: open }, create("summary.plain.save#save"), create("div.items", choose, ...items));
 
   /** The panel to save: that of the view, or one beside it. */
   const panel = () => panels[choice.value] ?? panels[mainPanel()];
@@ -32,11 +32,11 @@ export function exportMenu(explorer, panels) {
   const name = () => fileName(explorer, choice.value || mainPanel());
 
   function open() {
-    choice.replaceChildren();
+    fill(choice);
     if (!menu.open) return;
     const main = mainPanel(), { depth } = state.get(), beside = depth === "head" ? SAVED_BESIDE.filter((name) => panels[name].figure?.(ruler)) : [];
     const title = depth === "head" ? `view-${main}` : `depth-${depth}`;
-    choice.replaceChildren(...[main, ...beside].map((name) => create("option", { value: name }, say(name === main ? title : `${name}-title`))));
+    fill(choice, ...[main, ...beside].map((name) => create("option", { value: name }, say(name === main ? title : `${name}-title`))));
     choose.hidden = !beside.length;
     refresh();
   }
@@ -52,7 +52,7 @@ export function exportMenu(explorer, panels) {
   /** @param {KeyboardEvent} event */
   function move(event) {
     if (!menu.open) return;
-    const active = items.filter((one) => !one.disabled), by = event.target === choice ? null : arrowsOf(event), at = active.findIndex((one) => one === event.target);
+    const active = items.filter((one) => !one.disabled), by = event.target === choice ? null : arrowsOf(event), at = active.indexOf(/** @type {HTMLButtonElement} */ (event.target));
     if (by) active[clamp(at + by[0] + by[1], 0, active.length - 1)].focus();
     if (event.key !== "Escape") return;
     menu.open = false;
@@ -87,9 +87,9 @@ function sheetOf(explorer, panel, ruler) {
   return {
     wide: width + 2 * MARGIN, high: Math.ceil(top + height + LINE * notes.length + MARGIN + (notes.length && 6)),
     draw(pen) {
-      const quiet = explorer.colour("--quiet");
-      pen.rect(0, 0, this.wide, this.high, explorer.colour("--card"));
-      pen.text(title, MARGIN, MARGIN + 8, { size: 14, weight: 600, fill: explorer.colour("--ink"), most: width });
+      const quiet = explorer.colour("quiet");
+      pen.rect(0, 0, this.wide, this.high, explorer.colour("card"));
+      pen.text(title, MARGIN, MARGIN + 8, { size: 14, weight: 600, fill: explorer.colour("ink"), most: width });
       lines.forEach((line, i) => pen.text(line, MARGIN, MARGIN + TITLE + 6 + LINE * i, { size: 12, fill: quiet, most: width }));
       pen.moved(MARGIN, top, () => figure.draw(pen));
       notes.forEach((line, i) => pen.text(line, MARGIN, top + height + 6 + LINE * (i + 0.5), { size: 11, fill: quiet }));

@@ -1,5 +1,6 @@
 // Pictures for papers: their widths and fonts, and the parts that several of them have.
 
+import { clamp } from "./dom.js";
 import { cellLabel } from "./labels.js";
 import { times } from "./pooling.js";
 import { css } from "./scale.js";
@@ -43,17 +44,17 @@ export function flowOf(ruler, words, wide) {
 export function drawFlow(explorer, pen, { boxes }, left, top) {
   for (const { text, x, y, width, fill, colour, edge, faint } of boxes) {
     pen.rect(left + x, top + y + 1, width, 21, fill || null, edge && explorer.colour(edge), 2);
-    pen.text(text, left + x + width / 2, top + y + 11.5, { size: 13, fill: (fill && colour) || explorer.colour(faint ? "--quiet" : "--ink"), align: "center", most: width });
+    pen.text(text, left + x + width / 2, top + y + 11.5, { size: 13, fill: (fill && colour) || explorer.colour(faint ? "quiet" : "ink"), align: "center", most: width });
   }
 }
 
 /** A list of bars, as `fillBars` shows it. @param {Explorer} explorer @param {Pen} pen @param {import("./bars.js").Bar[]} bars @param {number} left @param {number} top @param {number} wide */
 export function drawBars(explorer, pen, bars, left, top, wide) {
-  const ink = explorer.colour("--ink");
+  const ink = explorer.colour("ink");
   bars.forEach(({ label, share, text, before, chosen }, i) => {
-    const y = top + i * ROW, long = (/** @type {number} */ one) => wide * Math.max(0, Math.min(1, one || 0)), weight = chosen ? 650 : 400;
-    pen.rect(left, y + 1, long(share), ROW - 2, explorer.colour("--accent-soft"));
-    if (before !== undefined) pen.line([left + long(before), y + 1, left + long(before), y + ROW - 1], explorer.colour("--mark"), 2);
+    const y = top + i * ROW, long = (/** @type {number} */ one) => wide * clamp(one || 0, 0, 1), weight = chosen ? 650 : 400;
+    pen.rect(left, y + 1, long(share), ROW - 2, explorer.colour("accent-soft"));
+    if (before !== undefined) pen.line([left + long(before), y + 1, left + long(before), y + ROW - 1], explorer.colour("mark"), 2);
     const shown = pen.width(text, 12, weight);
     pen.text(label, left + 6, y + ROW / 2, { size: 12, weight, fill: ink, most: wide - shown - 20 });
     pen.text(text, left + wide - 6, y + ROW / 2, { size: 12, weight, fill: ink, align: "right" });
@@ -62,14 +63,14 @@ export function drawBars(explorer, pen, bars, left, top, wide) {
 
 /**
  * A bar of colours over its numbers, under what it shows. 42 pixels high.
- * @param {Explorer} explorer @param {Pen} pen @param {string} title @param {string[]} colours @param {{at: number, text: string}[]} ticks
+ * @param {Explorer} explorer @param {Pen} pen @param {string} title @param {string[]} colours @param {[number, string][]} ticks
  * @param {number} left @param {number} top @param {number} wide
  */
 export function drawRamp(explorer, pen, title, colours, ticks, left, top, wide) {
-  const ink = explorer.colour("--ink"), step = wide / colours.length;
+  const ink = explorer.colour("ink"), step = wide / colours.length;
   pen.text(title, left, top + 6, { size: 11, fill: ink });
   colours.forEach((fill, i) => pen.rect(left + i * step, top + 15, Math.min(step + 0.5, wide - i * step), 9, fill));
-  ticks.forEach(({ at, text }, i) => {
+  ticks.forEach(([at, text], i) => {
     const align = i === 0 ? "left" : i === ticks.length - 1 ? "right" : "center";
     pen.text(text, left + at * wide, top + 33, { size: 10, fill: ink, align });
   });
@@ -100,14 +101,14 @@ export function drawSamples(explorer, pen, { placed }, left, top) {
     if (fill && hatched) pen.clip(left + x, top + y + 4, 16, 10, () => hatch(pen, left + x, top + y + 4, 16, 10, fill, 6));
     else if (fill) pen.rect(left + x, top + y + 4, 16, 10, fill);
     else striped(explorer, pen, left + x, top + y + 4, 16, 10);
-    pen.text(text, left + x + 21, top + y + 9, { size: 11, fill: explorer.colour("--ink") });
+    pen.text(text, left + x + 21, top + y + 9, { size: 11, fill: explorer.colour("ink") });
   }
 }
 
 /** What is masked. @param {Explorer} explorer @param {Pen} pen @param {number} left @param {number} top @param {number} width @param {number} height */
 export function striped(explorer, pen, left, top, width, height) {
-  pen.rect(left, top, width, height, explorer.colour("--hidden"));
-  pen.clip(left, top, width, height, () => hatch(pen, left, top, width, height, explorer.colour("--hatch")));
+  pen.rect(left, top, width, height, explorer.colour("hidden"));
+  pen.clip(left, top, width, height, () => hatch(pen, left, top, width, height, explorer.colour("hatch")));
 }
 
 /** @param {Pen} pen @param {number} left @param {number} top @param {number} width @param {number} height @param {string} colour @param {number} [apart] */

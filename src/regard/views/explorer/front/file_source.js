@@ -2,6 +2,7 @@
 
 import { answerFromBytes } from "./arrays.js";
 import { stagesOf } from "./arithmetic.js";
+import { counted, times } from "./pooling.js";
 import { sourceOf } from "./sources.js";
 
 /**
@@ -13,7 +14,7 @@ export function fileSource(page) {
   const read = async (/** @type {string} */ name) => {
     const element = page.getElementById(`regard-${name}`);
     if (!element) throw notStored(name);
-    return answerFromBytes(await inflated(element.textContent ?? ""));
+    return answerFromBytes(await inflated(element.textContent));
   };
   /** Other answers need it again. @type {Promise<Answer> | null} */
   let overview = null;
@@ -77,8 +78,8 @@ function oneQuery({ about, arrays }, query, most) {
   const { largest, ...stages } = stagesOf(about, own), { reason = "", labels } = about;
   return picked({
     ...about, query, largest: Number.isFinite(largest) ? largest : null, code: codeOf(about, own), rest: { keys: 0, weight: 0, reason },
-    labels: { query: labels.queries?.[query] ?? String(query), keys: Array.from({ length: S }, (_, key) => labels.keys?.[key] ?? String(key)) },
-  }, { ...own, ...stages }, stages.weights, own.visible, Array.from({ length: S }, (_, key) => key), most);
+    labels: { query: labels.queries?.[query] ?? String(query), keys: times(S, (key) => labels.keys?.[key] ?? String(key)) },
+  }, { ...own, ...stages }, stages.weights, own.visible, counted(S), most);
 }
 
 /** What of an answer has one entry for each key. */

@@ -1,7 +1,7 @@
 // A generation step by step: what each written token read, what else was likely, and the alignment with a source text.
 
 import { barList } from "./bars.js";
-import { button, clamp, create, isolated } from "./dom.js";
+import { button, clamp, create, fill, isolated } from "./dom.js";
 import { digits, drawBars, drawFlow, flowOf, ROW, tableOf, WIDE } from "./figures.js";
 import { directionOf } from "./labels.js";
 import { percentText } from "./number_text.js";
@@ -25,8 +25,8 @@ export function generationPanel(explorer) {
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
   const play = button(null, toggle), place = create("output.quiet");
   const hint = create("p.hint"), text = create("p.generation-text"), likely = create("div.generation-likely");
-  const alignment = create("div.alignment"), beams = create("div.generation-beams");
-  const aligned = create("div.generation-aligned", create("h3", { "data-text": "generation-alignment" }), alignment);
+  const alignment = create("div.alignment"), beamList = create("ol"), beams = create("div.generation-beams", create("h3#generation-beams"), create("p.hint#generation-beams-hint"), beamList);
+  const aligned = create("div.generation-aligned", create("h3#generation-alignment"), alignment);
   const element = create("section.generation-panel", { "data-label": "generation-title" },
     create("div.generation-bar", play, slider, place), hint, text, create("div.generation-columns", likely, aligned), beams);
 
@@ -66,7 +66,7 @@ export function generationPanel(explorer) {
     drawPlay();
     slider.value = String(now);
     place.textContent = say("generation-place", { at: now + 1, count });
-    slider.setAttribute("aria-valuetext", say("generation-value", { at: now + 1, count, token: tokens[prompt + now] }));
+    slider.ariaValueText = say("generation-value", { at: now + 1, count, token: tokens[prompt + now] });
     hint.textContent = say(explorer.record().kind === "cross" ? "generation-hint-cross" : "generation-hint");
     drawText(cells);
     drawLikely();
@@ -99,7 +99,7 @@ export function generationPanel(explorer) {
     });
     const part = (/** @type {string} */ key) => create("small", say(key));
     text.dir = directionOf(tokens);
-    text.replaceChildren(create("span.generation-part", part("generation-prompt"), ...parts.slice(0, prompt)),
+    fill(text, create("span.generation-part", part("generation-prompt"), ...parts.slice(0, prompt)),
       create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
@@ -110,13 +110,13 @@ export function generationPanel(explorer) {
   function drawLikely() {
     const bars = candidates();
     likely.hidden = !bars.length;
-    likely.replaceChildren(create("h3", say("generation-likely")), barList(bars));
+    fill(likely, create("h3", say("generation-likely")), barList(bars));
   }
 
   /** The text as it is shaded; the answer in lines of its own. @returns {import("./figures.js").Word[]} */
   const wordsShown = () => Array.from(text.querySelectorAll("bdi"), (node, i) => {
     const { background, color } = node.style;
-    return { text: node.textContent ?? "", fill: background, colour: color, edge: i === prompt + now ? "--mark" : undefined, faint: i > prompt + now, gap: i === prompt ? 22 : i ? 0 : 18 };
+    return { text: node.textContent, fill: background, colour: color, edge: i === prompt + now ? "mark" : undefined, faint: i > prompt + now, gap: i === prompt ? 22 : i ? 0 : 18 };
   });
 
   /** The weights of the alignment that are drawn: source, written token, weight. @param {number} count */
@@ -127,14 +127,14 @@ export function generationPanel(explorer) {
   function figure(ruler) {
     if (count < 1 || !text.childElementCount) return null;
     const flow = flowOf(ruler, wordsShown(), WIDE), scale = shown && explorer.scaleOf(shown), bars = candidates(), half = (WIDE - 40) / 2;
-    const source = aligned.hidden ? [] : Array.from(alignment.querySelectorAll("ol:first-child li"), (one) => one.textContent ?? "");
+    const source = aligned.hidden ? [] : Array.from(alignment.querySelectorAll("ol:first-child li"), (one) => one.textContent);
     const starts = flow.boxes.filter(({ gap }) => gap), below = flow.height + 14, target = tokens.slice(prompt), x = bars.length ? half + 40 : 0;
     const rows = Math.max(bars.length, source.length && Math.max(source.length, target.length)), bottom = below + (rows ? 26 + rows * ROW : 0);
     const widest = (/** @type {string[]} */ all) => Math.min(half / 3, Math.max(0, ...all.map((one) => ruler.width(one, 12)))), from = x + widest(source) + 8, to = x + half - widest(target) - 8;
     return {
       width: WIDE, height: bottom + (scale ? 46 : 0), notes: [hint.textContent, scale && scaleNote(explorer, scale)],
       draw(pen) {
-        const quiet = explorer.colour("--quiet"), ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), heading = { size: 12, weight: 600, fill: ink };
+        const quiet = explorer.colour("quiet"), ink = explorer.colour("ink"), mark = explorer.colour("mark"), heading = { size: 12, weight: 600, fill: ink };
         drawFlow(explorer, pen, flow, 0, 0);
         starts.forEach(({ y }, i) => pen.text(say(i === starts.length - 1 ? "generation-answer" : "generation-prompt"), 0, y - 8, { size: 11, fill: quiet }));
         if (bars.length) pen.text(say("generation-likely"), 0, below + 8, heading);
@@ -142,7 +142,7 @@ export function generationPanel(explorer) {
         if (source.length) pen.text(say("generation-alignment"), x, below + 8, heading);
         const place = (/** @type {number} */ i) => below + 22 + (i + 0.5) * ROW;
         if (source.length) for (const [one, other, weight] of links(source.length))
-          pen.curve([from, place(one)], [to, place(other)], true, other === now ? mark : explorer.colour("--accent"), 1 + 4 * weight, (other === now ? 1 : 0.35) * Math.max(0.25, weight));
+          pen.curve([from, place(one)], [to, place(other)], true, other === now ? mark : explorer.colour("accent"), 1 + 4 * weight, (other === now ? 1 : 0.35) * Math.max(0.25, weight));
         if (source.length) [source, target].forEach((all, side) => all.forEach((word, i) => pen.text(word, side ? to + 6 : from - 6, place(i), { size: 12, fill: side && i === now ? mark : ink, align: side ? "left" : "right", most: half / 3 })));
         if (scale) drawLegend(explorer, pen, scale, 0, bottom + 4);
       },
@@ -165,26 +165,23 @@ export function generationPanel(explorer) {
     const target = tokens.slice(prompt), high = Math.max(source.length, target.length);
     const drawing = shape("svg", { viewBox: `0 0 100 ${high}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const linked = new Set();
-    target.forEach((_, to) => source.forEach((__, from) => {
-      const weight = rowOf(cells, to)?.(from) ?? 0;
-      if (weight < FAINTEST || to > now) return;
+    for (const [from, to, weight] of links(source.length)) {
       if (to === now) linked.add(from);
       drawing.append(shape("path", { class: to === now ? "now" : "", "stroke-opacity": (to === now ? 1 : 0.35) * Math.max(0.25, weight),
         "stroke-width": 1 + 4 * weight, "vector-effect": "non-scaling-stroke",
         d: `M0 ${from + 0.5}C50 ${from + 0.5} 50 ${to + 0.5} 100 ${to + 0.5}` }));
-    }));
+    }
     const words = (/** @type {string[]} */ all, /** @type {(i: number) => string} */ kind) => create("ol", ...all.map((word, i) => create("li", { class: kind(i) }, isolated(word))));
     alignment.style.setProperty("--rows", String(high));
-    alignment.replaceChildren(words(source, (i) => (linked.has(i) ? "now" : "")), drawing, words(target, (i) => (i === now ? "now" : i > now ? "ahead" : "")));
+    fill(alignment, words(source, (i) => (linked.has(i) ? "now" : "")), drawing, words(target, (i) => (i === now ? "now" : i > now ? "ahead" : "")));
   }
 
   function drawBeams() {
     const all = /** @type {{tokens: string[], score: number}[]} */ (generation.beams ?? []);
     beams.hidden = all.length < 2;
     if (beams.hidden) return;
-    beams.replaceChildren(create("h3", say("generation-beams")), create("p.hint", say("generation-beams-hint")),
-      create("ol", ...all.map(({ tokens: written, score }) => create("li", create("span.beam-score", score.toFixed(2).replace("-", "−")),
-        ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs"))))));
+    fill(beamList, ...all.map(({ tokens: written, score }) => create("li", create("span.beam-score", score.toFixed(2).replace("-", "−")),
+      ...written.map((token, i) => isolated(token, i === now ? "current" : token === all[0].tokens[i] ? "" : "differs")))));
   }
 
   return {

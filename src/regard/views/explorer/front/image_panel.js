@@ -2,9 +2,9 @@
 // in a vision transformer, which has no words, a patch lights the patches that it attends to.
 
 import { barList } from "./bars.js";
-import { arrowsOf, clamp, create, isolated } from "./dom.js";
+import { arrowsOf, clamp, create, fill, isolated } from "./dom.js";
 import { digits, drawBars, drawFlow, flowOf, NARROW, ROW, tableOf, WIDE } from "./figures.js";
-import { times } from "./pooling.js";
+import { counted, times } from "./pooling.js";
 import { weightText } from "./scale.js";
 import { newest } from "./state.js";
 
@@ -46,7 +46,7 @@ export function imagePanel(explorer) {
   const words = create("p.image-words", { onkeydown: moveWord }), caption = create("p.image-caption.quiet", { role: "status" });
   const list = create("div"), problem = create("p.problem", { role: "status" }), row = create("div.image-frames");
   const element = create("section.image-panel", { hidden: true, "data-label": "image-title" },
-    create("header.panel-head", create("h2", { "data-text": "image-title" })), create("p.hint", { "data-text": "image-hint" }), problem,
+    create("header.panel-head", create("h2#image-title")), create("p.hint#image-hint"), problem,
     create("div.image-columns", row, create("div", words, caption, list)));
 
   const images = () => explorer.record().images, asQueries = () => images()[0].side === "queries";
@@ -72,7 +72,7 @@ export function imagePanel(explorer) {
     const { layer, head } = state.get(), { T, S } = explorer.record(), all = images(), flip = asQueries();
     frames = all.map(frameOf);
     const held = frames.flatMap(({ places }) => places.filter((at) => at >= 0)), inside = new Set(held), both = all.find(({ side }) => side === "both");
-    const outside = times(flip ? S : T, (i) => i).filter((i) => !both || !inside.has(i));
+    const outside = counted(flip ? S : T).filter((i) => !both || !inside.has(i));
     /** @type {[number, number]} */
     const here = [Math.min(...held), Math.max(...held) + 1];
     // A file may hold the map alone.
@@ -86,9 +86,9 @@ export function imagePanel(explorer) {
       const weight = (/** @type {number} */ at, /** @type {number} */ place) => place < 0 ? 0 : flip ? cell(place, at) : cell(at, place);
       found = { weight, words: outside, names: outside.map((i) => both?.extra[i] ?? axis.at(i)), asks: !!both && outside.length <= MOST_EXTRA };
       problem.textContent = high * wide > 1 ? say("image-pooled", { high, wide }) : "";
-      row.replaceChildren(...frames.map(({ figure }) => figure));
+      fill(row, ...frames.map(({ figure }) => figure));
       row.classList.toggle("several", all.length > 1);
-      words.replaceChildren(...found.names.map((name, word) => create("button", { tabindex: -1, onclick: () => choose({ word }),
+      fill(words, ...found.names.map((name, word) => create("button", { tabindex: -1, onclick: () => choose({ word }),
         onpointerenter: () => choose({ word }), onfocus: () => choose({ word }) }, isolated(name))));
       const at = outside.indexOf(state.get()[flip ? "key" : "query"] ?? -1), tops = outside.map((word) => held.reduce((top, place) => Math.max(top, weight(word, place)), 0));
       if (chosen.patch === undefined || !(frames[chosen.view ?? 0]?.places[chosen.patch] >= 0))
@@ -103,7 +103,7 @@ export function imagePanel(explorer) {
     chosen = next;
     const { weight, names, asks, words: at } = found, { word, patch, view = 0 } = next, frame = frames[view], buttons = /** @type {HTMLElement[]} */ ([...words.children]);
     frames.forEach(({ mark }) => { mark.hidden = true; });
-    list.replaceChildren();
+    fill(list);
     readers = [];
     let shades = names.map(() => 0);
     if (patch !== undefined) {
@@ -117,13 +117,13 @@ export function imagePanel(explorer) {
         caption.textContent = say("image-patch", values);
         const top = all.sort((a, b) => b.weight - a.weight).slice(0, MOST_READERS).filter((one) => one.weight > 0);
         readers = top.map(({ label, weight }) => ({ label, share: weight / most, text: weightText(weight) }));
-        list.replaceChildren(barList(readers));
+        fill(list, barList(readers));
         paint(-1);
       }
     } else caption.textContent = say("image-word", { word: names[word ?? 0], share: paint(at[word ?? 0]) });
     buttons.forEach((one, w) => {
       one.style.setProperty("--size", `${Math.round(70 * shades[w])}%`);
-      one.setAttribute("aria-pressed", String(w === word));
+      one.ariaPressed = String(w === word);
       one.tabIndex = w === (word ?? 0) ? 0 : -1;
     });
   }
@@ -155,25 +155,25 @@ export function imagePanel(explorer) {
   function figure(ruler) {
     if (!found || element.hidden) return null;
     const several = frames.length > 1, width = several ? WIDE : NARROW, across = several ? Math.min(3, frames.length) : 1, wide = (width - 8 * (across - 1)) / across;
-    const parts = frames.map(({ figure: node, light, rows, cols, mark, below }) => ({ photo: node.querySelector("img"), light, rows, cols, mark, below: below.textContent ?? "", high: wide * heightOf(node) }));
+    const parts = frames.map(({ figure: node, light, rows, cols, mark, below }) => ({ photo: node.querySelector("img"), light, rows, cols, mark, below: below.textContent, high: wide * heightOf(node) }));
     const tallest = Math.max(...parts.map(({ high }) => high)) + (several ? 20 : 6), bottom = Math.ceil(parts.length / across) * tallest;
-    const flow = flowOf(ruler, found.names.length > MOST_NAMED ? [] : found.names.map((text, i) => ({ text, edge: words.children[i].getAttribute("aria-pressed") === "true" ? "--mark" : undefined })), width);
+    const flow = flowOf(ruler, found.names.length > MOST_NAMED ? [] : found.names.map((text, i) => ({ text, edge: words.children[i].getAttribute("aria-pressed") === "true" ? "mark" : undefined })), width);
     return {
       width, height: bottom + 24 + flow.height + readers.length * ROW, notes: [problem.textContent, say("figure-image")],
       draw(pen) {
-        const ink = explorer.colour("--ink");
+        const ink = explorer.colour("ink");
         parts.forEach(({ photo, light, rows, cols, mark, below, high }, i) => {
           const x = (i % across) * (wide + 8), y = Math.floor(i / across) * tallest;
           if (photo?.complete && photo.naturalWidth) pen.image(copied(photo, 2 * wide, 2 * high), [0, 0, 2 * wide, 2 * high], [x, y, wide, high]);
-          else pen.rect(x, y, wide, high, explorer.colour("--hidden"));
+          else pen.rect(x, y, wide, high, explorer.colour("hidden"));
           pen.image(light, [0, 0, light.width, light.height], [x, y, wide, high]);
           for (let c = 1; c < cols; c++) pen.line([x + (c * wide) / cols, y, x + (c * wide) / cols, y + high], "#fff", 1, 0.3);
           for (let r = 1; r < rows; r++) pen.line([x, y + (r * high) / rows, x + wide, y + (r * high) / rows], "#fff", 1, 0.3);
           const { view = 0, patch } = chosen;
-          if (!mark.hidden && view === i && patch !== undefined) pen.rect(x + ((patch % cols) * wide) / cols, y + (Math.floor(patch / cols) * high) / rows, wide / cols, high / rows, null, explorer.colour("--mark"), 2);
+          if (!mark.hidden && view === i && patch !== undefined) pen.rect(x + ((patch % cols) * wide) / cols, y + (Math.floor(patch / cols) * high) / rows, wide / cols, high / rows, null, explorer.colour("mark"), 2);
           pen.text(below, x, y + high + 9, { size: 11, fill: ink, most: wide });
         });
-        pen.text(caption.textContent ?? "", 0, bottom + 9, { size: 12, weight: 600, fill: ink, most: width });
+        pen.text(caption.textContent, 0, bottom + 9, { size: 12, weight: 600, fill: ink, most: width });
         drawFlow(explorer, pen, flow, 0, bottom + 20);
         drawBars(explorer, pen, readers, 0, bottom + 22 + flow.height, width);
       },

@@ -1,6 +1,6 @@
 // Keys that work everywhere in a view, and the dialog that lists them. Panels handle arrow keys on their own elements.
 
-import { create } from "./dom.js";
+import { create, fill } from "./dom.js";
 
 /** Keys and the name of their action, in the order of the help: `help-<action>` is its text. */
 export const KEYS = /** @type {const} */ ([
@@ -38,12 +38,11 @@ export function listenToKeys(root, actions) {
 export function helpDialog(explorer) {
   const list = create("dl.keys");
   const close = create("button.plain", { "data-tip": "close", onclick: () => dialog.close() }, "✕");
-  const dialog = create("dialog.help", { "data-label": "help-title" },
-    create("header", create("h2", { "data-text": "help-title" }), close), list,
-    create("p.quiet", { "data-text": "help-pointer" }));
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  const dialog = create("dialog.help", { "data-label": "help-title", onclick: (/** @type {MouseEvent} */ event) => { if (event.target === dialog) dialog.close(); } },
+    create("header", create("h2#help-title"), close), list,
+    create("p.quiet#help-pointer"));
   const open = () => {
-    list.replaceChildren(...[...KEYS, ...LOCAL_KEYS].map(([key, action]) => create("div", {},
+    fill(list, ...[...KEYS, ...LOCAL_KEYS].map(([key, action]) => create("div", {},
       create("dt", ...(key.length > 1 && key !== "Escape" ? key.split(" ") : [key]).map((one) => create("kbd", one === "Escape" ? "Esc" : one))),
       create("dd", explorer.say(`help-${action}`)))));
     if (!dialog.open) dialog.showModal();

@@ -1,13 +1,13 @@
 // The legend: colours, the weights they stand for, and masked cells.
 
-import { create } from "./dom.js";
+import { create, fill } from "./dom.js";
 import { drawRamp, drawSamples, rampColours, samplesOf } from "./figures.js";
 import { shortWeight } from "./scale.js";
 
 const STOPS = 24, APART = 0.17;
 
-/** @param {Scale} scale @param {number} weight */
-const tickText = (scale, weight) => `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`;
+/** Places of a bar of colours with their weights. @param {Scale} scale @returns {[number, string][]} */
+const ticksText = (scale) => ticksOf(scale).map((weight) => [scale.level(weight), `${weight === scale.ceiling && scale.clipped ? "≥ " : ""}${shortWeight(weight)}`]);
 
 /** What the colours of a scale follow. @param {Explorer} explorer @param {Scale} scale */
 export const scaleNote = ({ say }, { name, logThreshold }) =>
@@ -30,17 +30,17 @@ export function ticksOf(scale) {
 export function ramp(overview) {
   const ticks = create("div.ticks"), bar = create("div.bar", { style: `background: linear-gradient(to right, ${rampColours(overview, STOPS).join(", ")})` });
   /** @param {[number, string][]} found */
-  const update = (found) => ticks.replaceChildren(...found.map(([at, text]) => create("span", { style: `left: ${100 * at}%` }, text)));
+  const update = (found) => fill(ticks, ...found.map(([at, text]) => create("span", { style: `left: ${100 * at}%` }, text)));
   return { element: create("div.ramp", bar, ticks), update };
 }
 
 /** @param {Explorer} explorer */
 export function legend(explorer) {
-  const bar = ramp(explorer.overview), note = create("p.quiet"), masked = create("span", create("span.masked"), create("span", { "data-text": "masked" }));
+  const bar = ramp(explorer.overview), note = create("p.quiet"), masked = create("span", create("span.masked"), create("span#masked"));
   const element = create("div.legend", bar.element, create("div.others", masked), note);
   /** @param {Scale} scale */
   const update = (scale) => {
-    bar.update(ticksOf(scale).map((weight) => [scale.level(weight), tickText(scale, weight)]));
+    bar.update(ticksText(scale));
     note.textContent = scaleNote(explorer, scale);
   };
   return { element, update };
@@ -48,7 +48,6 @@ export function legend(explorer) {
 
 /** The legend of a saved picture, 42 pixels high. @param {Explorer} explorer @param {Pen} pen @param {Scale} scale @param {number} left @param {number} top */
 export function drawLegend(explorer, pen, scale, left, top) {
-  const ticks = ticksOf(scale).map((weight) => ({ at: scale.level(weight), text: tickText(scale, weight) }));
-  drawRamp(explorer, pen, explorer.say("figure-weight"), rampColours(explorer.overview), ticks, left, top, 170);
+  drawRamp(explorer, pen, explorer.say("figure-weight"), rampColours(explorer.overview), ticksText(scale), left, top, 170);
   drawSamples(explorer, pen, samplesOf(pen, [{ fill: null, text: explorer.say("masked") }], Infinity), left + 190, top + 10);
 }

@@ -1,7 +1,7 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
 import { togglePin } from "./actions.js";
-import { arrowsOf, button, clamp, create, labelled, segments } from "./dom.js";
+import { arrowsOf, button, clamp, create, fill, labelled, segments } from "./dom.js";
 import { digits, drawSamples, NARROW, samplesOf, tableOf, WIDE } from "./figures.js";
 import { cellLabel, downwards, partText, startsOn } from "./labels.js";
 import { canvasPen, sized } from "./pen.js";
@@ -19,7 +19,7 @@ export function linesPanel(explorer) {
   const { state, family, ruler, say } = explorer, turn = segments(explorer, "lines", VALUES.lines), latest = newest();
   const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
   const told = create("p.quiet"), zoomOut = button("zoom-all", () => state.set({ zoom: null })), chips = create("div.chips", { role: "group", "data-label": "heads" });
-  const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move });
+  const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move, onpointermove: point, onclick: pin });
   const frame = create("div.lines-frame", canvas);
   const element = create("div.lines-panel",
     create("div.tools", turn.element, labelled("threshold", range), zoomOut), chips, told, frame);
@@ -92,7 +92,7 @@ export function linesPanel(explorer) {
     for (const pass of [false, true]) visit((head, r, c, value, scale) => {
       if (!(value >= (pass ? own : least)) || strong(r, c) !== pass) return;
       count++;
-      const level = scale.level(value), colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("--accent");
+      const level = scale.level(value), colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("accent");
       pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
     });
     words(pen, box, 0, chosenRows, point);
@@ -104,7 +104,7 @@ export function linesPanel(explorer) {
   };
   /** @param {Pen} pen @param {ReturnType<typeof place>} box @param {0 | 1} side @param {Set<number>} chosen @param {(i: number, end: number) => Span} point */
   const words = (pen, box, side, chosen, point) => {
-    const ink = explorer.colour("--ink"), mark = explorer.colour("--mark"), { first } = side ? box.cols : box.rows;
+    const ink = explorer.colour("ink"), mark = explorer.colour("mark"), { first } = side ? box.cols : box.rows;
     box.labels[side].forEach((label, i) => {
       const [x, y] = point(i, side ? box.to : box.from), stack = box.upright || box.single ? null : downwards(label), fill = chosen.has(first + i) ? mark : ink, weight = chosen.has(first + i) ? 650 : 400, style = { size: SIZE, fill, weight };
       if (box.upright) pen.text(label, side ? x + 8 : x - 8, y, { ...style, align: side ? "left" : "right", most: box.most[side] });
@@ -127,11 +127,16 @@ export function linesPanel(explorer) {
     const { query, key } = state.get();
     state.set({ query: query ?? 0, key: key ?? 0, [side]: startsOn(drawn[0].cells, side)[index], direction: side === "query" ? "looks" : "seen" });
   };
-  canvas.addEventListener("pointermove", (event) => { const found = under(event); if (found) select(found); });
-  canvas.addEventListener("click", (event) => {
+  /** @param {MouseEvent} event */
+  function point(event) {
+    const found = under(event);
+    if (found) select(found);
+  }
+  /** @param {MouseEvent} event */
+  function pin(event) {
     const found = under(event);
     if (found) togglePin(explorer, found.side);
-  });
+  }
   /** @param {KeyboardEvent} event */
   function move(event) {
     if (!drawn.length) return;
@@ -147,7 +152,7 @@ export function linesPanel(explorer) {
   }
   const fillChips = () => {
     const { heads } = state.get(), { heads: count } = explorer.record();
-    chips.replaceChildren(...times(count, (head) => {
+    fill(chips, ...times(count, (head) => {
       const next = heads.includes(head) ? heads.filter((one) => one !== head) : [...heads, head].sort((a, b) => a - b);
       return create("button", { "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
         style: `--own: ${heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : "var(--accent)"}`, onclick: () => next.length && state.set({ heads: next }) }, String(head));
@@ -173,7 +178,7 @@ export function linesPanel(explorer) {
       return {
         width, height: high + colours.height + 6, notes: [told.textContent, say("figure-lines")],
         draw(to) {
-          const style = { size: 12, fill: explorer.colour("--quiet") };
+          const style = { size: 12, fill: explorer.colour("quiet") };
           if (box.upright) { to.text(query, box.from - 12, 8, { ...style, align: "right" }); to.text(key, box.to + 12, 8, style); }
           else { to.text(query, 0, 8, style); to.text(key, 0, high - 9, style); }
           to.moved(left, top, () => paint(to, box), scale);

@@ -72,7 +72,7 @@ export function titledLayout(pen, axes, zoom, wide, high) {
 
 /** The names of the axes, above the columns and beside the rows. @param {Explorer} explorer @param {Pen} pen @param {Layout} at */
 export function drawTitles({ say, colour }, pen, { left, top, width, height }) {
-  const style = /** @type {const} */ ({ size: 12, fill: colour("--quiet"), align: "center" });
+  const style = /** @type {const} */ ({ size: 12, fill: colour("quiet"), align: "center" });
   pen.text(say("key"), left + width / 2, 8, style);
   pen.text(say("query"), 8, top + height / 2, { ...style, turned: true });
 }
@@ -101,7 +101,7 @@ export function drawMap(explorer, pen, at, axes, pictures) {
     drawPicture(explorer, pen, at, axes, picture, picture !== first);
     for (const { box, colour } of picture.hatched ?? []) {
       const [x, y, wide, high] = boxOnScreen(at, box);
-      pen.rect(x, y, wide, high, explorer.colour("--card"));
+      pen.rect(x, y, wide, high, explorer.colour("card"));
       pen.clip(x, y, wide, high, () => hatch(pen, x, y, wide, high, colour, 6));
     }
   }));
@@ -127,7 +127,7 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
   pen.clip(x, y, width, height, () => {
     drawn();
     if (Math.min(w, h) < LINED) return;
-    const card = explorer.colour("--card");
+    const card = explorer.colour("card");
     for (let r = 1; r < cells.R; r++) pen.line([x, y + r * h, x + width, y + r * h], card, 1, FAINT);
     for (let c = 1; c < cells.C; c++) pen.line([x + c * w, y, x + c * w, y + height], card, 1, FAINT);
   });
@@ -145,7 +145,7 @@ function drawPicture(explorer, pen, at, { query, key }, { cells, scale, pixels, 
 
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
 function drawRowLabels(explorer, pen, at, axis) {
-  const fill = explorer.colour("--ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
+  const fill = explorer.colour("ink"), { left, top, rows, y } = at, size = Math.max(SMALLEST, Math.min(LARGEST, y - 2));
   const named = axis.labels && y >= LEAST_NAMED;
   const units = named ? everyFew(rows, axis.count, Math.ceil((size + 1) / y)) : roundPositions(rows, y, 40);
   for (const unit of units) {
@@ -167,7 +167,7 @@ function everyFew([start, stop], count, step) {
 
 /** @param {Explorer} explorer @param {Pen} pen @param {Layout} at @param {Axis} axis */
 function drawColumnLabels(explorer, pen, at, axis) {
-  const fill = explorer.colour("--ink"), { left, top, cols, x } = at, named = axis.labels && x >= LEAST_NAMED;
+  const fill = explorer.colour("ink"), { left, top, cols, x } = at, named = axis.labels && x >= LEAST_NAMED;
   const style = named ? columnLabels(pen, axis, cols, x, at.above - 2) : { size: 11, turned: false, step: 1 };
   const units = named ? everyFew(cols, axis.count, style.step) : roundPositions(cols, x, 56);
   for (const unit of units) {
@@ -190,7 +190,7 @@ function drawPrompt(explorer, pen, at, axis) {
   const { prompt } = explorer.record();
   if (prompt === null || prompt === undefined) return;
   const y = at.top + (axis.unitOf(prompt) - at.rows[0]) * at.y;
-  if (y > at.top && y < at.top + at.height) pen.line([at.left - 6, y, at.left + at.width, y], explorer.colour("--mark"), 1.5, 1, [6, 4]);
+  if (y > at.top && y < at.top + at.height) pen.line([at.left - 6, y, at.left + at.width, y], explorer.colour("mark"), 1.5, 1, [6, 4]);
 }
 
 /** A cell in units. @param {Axes} axes @param {Cells} cells @param {number} row @param {number} col @returns {Box} */
@@ -218,7 +218,7 @@ export function unitsUnder(at, element, { clientX, clientY }) {
  */
 export function drawSelection(explorer, pen, at, selected, pins) {
   pen.clip(at.left - 1, at.top - 1, at.width + 2, at.height + 2, () => {
-    const mark = explorer.colour("--mark"), thick = at.x < 6 ? 1 : 2;
+    const mark = explorer.colour("mark"), thick = at.x < 6 ? 1 : 2;
     if (selected) {
       const [x, y, width, height] = boxOnScreen(at, selected);
       pen.rect(at.left, y, at.width, height, null, mark, thick / 2);

@@ -1,7 +1,7 @@
 // All heads of a model as small maps, or as tiles coloured by what each head does.
 
 import { openHead } from "./actions.js";
-import { arrowsOf, chooser, clamp, create } from "./dom.js";
+import { arrowsOf, chooser, clamp, create, fill } from "./dom.js";
 import { drawRamp, drawSamples, NARROW, rampColours, samplesOf, striped, tableOf, WIDE } from "./figures.js";
 import { headDoes, headTitle, patternFamily, percent } from "./labels.js";
 import { ramp } from "./legend.js";
@@ -39,25 +39,26 @@ export function modelPanel(explorer) {
     grid.classList.toggle("sorted", sorted);
     const kinds = new Set(overview.records.map(({ kind }) => kind)), wide = Math.max(...overview.records.map(columnsOf));
     for (const [name, value] of Object.entries({ layers: rows.length, kinds: kinds.size, columns: wide })) element.style.setProperty(`--${name}`, String(value));
-    grid.replaceChildren(...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
+    fill(grid, ...(sorted ? [create("div", { role: "row", class: "heads" }, ...rows[0].map(({ tile }) => tile))] : rowsByKind(explorer, rows)));
   };
   const paint = () => {
     const { show: what } = state.get(), range = what === "maps" || what === "pattern" ? null : rangeOf(overview, what);
     grid.dataset.show = what;
     for (const one of tiles) paintTile(explorer, one, what, range);
     key.hidden = range !== null;
-    key.replaceChildren(...familiesOf(explorer, tiles));
+    fill(key, ...familiesOf(explorer, tiles));
     legend.hidden = !range;
-    if (range) colours.update(range.map((value, at) => [at, measureText(what, value)]));
+    if (range) colours.update(ticksFor(what, range));
     note.textContent = [say(range ? `meaning-${what}` : `figure-${what}`), grid.classList.contains("sorted") && say("model-corner")].filter(Boolean).join(" ");
   };
   const mark = () => {
     const { layer, head } = state.get();
     for (const one of tiles) {
       const chosen = one.layer === layer && one.head === head;
-      one.tile.setAttribute("aria-selected", String(chosen));
+      one.tile.ariaSelected = String(chosen);
       one.tile.tabIndex = chosen ? 0 : -1;
-      if (chosen && grid.scrollHeight > grid.clientHeight) grid.scrollTop = Math.max(0, one.tile.offsetTop - grid.clientHeight / 2);
+      // Sizes are read before the next frame, so that the browser lays the page out once.
+      if (chosen) requestAnimationFrame(() => { if (grid.scrollHeight > grid.clientHeight) grid.scrollTop = one.tile.offsetTop - grid.clientHeight / 2; });
     }
   };
 
@@ -96,7 +97,7 @@ export function modelPanel(explorer) {
     const record = explorer.record(layer), large = create("canvas", { width: SIDE, height: SIDE });
     large.getContext("2d")?.drawImage(canvas, 0, 0);
     const numbers = ["entropy", "sink", "distance", "effect"].map((name) => /** @type {const} */ ([name, valueOf(record, name, head)])).filter(([, value]) => value !== null);
-    preview.replaceChildren(large, create("div", create("b", headTitle(explorer, layer, head)), create("p", headDoes(explorer, record, head)),
+    fill(preview, large, create("div", create("b", headTitle(explorer, layer, head)), create("p", headDoes(explorer, record, head)),
       create("dl", ...numbers.flatMap(([name, value]) => [create("dt", say(`show-${name}`)), create("dd", measureText(name, Number(value)))]))));
     preview.hidden = false;
     clearTimeout(timer);
@@ -106,7 +107,7 @@ export function modelPanel(explorer) {
     preview.style.left = `${Math.max(0, Math.min(box.left - whole.left - 40, whole.width - preview.offsetWidth))}px`;
   }
   /** Whether the preview has a place of its own; without a tile under the pointer it shows the open head then. */
-  function stays() { return getComputedStyle(preview).position === "sticky"; }
+  function stays() { return state.get().depth === "model" && getComputedStyle(preview).position === "sticky"; }
   function leave() {
     const { layer, head } = state.get(), own = stays() && tiles.find((one) => one.layer === layer && one.head === head);
     preview.hidden = true;
@@ -124,7 +125,7 @@ export function modelPanel(explorer) {
       if (has("show", "lang", "layer", "head", "depth", "size", "scale")) leave();
       if (has("show")) { progress.textContent = ""; if (now.show === "effect") measure(); }
     },
-    figure: (ruler) => modelFigure(explorer, ruler, rows, Array.from(key.children, (one) => ({ text: one.textContent ?? "", fill: /** @type {HTMLElement} */ (one.firstChild).style.background }))),
+    figure: (ruler) => modelFigure(explorer, ruler, rows, Array.from(key.children, (one) => ({ text: one.textContent, fill: /** @type {HTMLElement} */ (one.firstChild).style.background }))),
     table: () => modelTable(explorer, measures.slice(2)),
   };
 }
@@ -135,13 +136,15 @@ function makeTiles(explorer, look, leave) {
   const table = Uint32Array.from(times(256, (i) => packed(i === 255 ? nan : sequential[Math.round(Math.max(0, i - 1) / 253 * (sequential.length - 1))])));
   let start = 0;
   return records.flatMap((record, layer) => times(record.heads, (head) => {
-    const canvas = create("canvas", { width: SIDE, height: SIDE }), value = create("span.value"), strip = create("i");
-    const tile = create("button", { role: "gridcell", class: "tile", tabindex: -1 }, canvas, value, strip);
+    const canvas = create("canvas", { width: SIDE, height: SIDE }), show = () => look(one);
+    const tile = create("button.tile", { role: "gridcell", tabindex: -1, onclick: open, onpointerenter: show, onfocus: show, onpointerleave: leave, onblur: leave }, canvas, create("span.value"), create("i"));
     const one = { layer, head, tile, canvas };
     paintCells(canvas, thumbnails.subarray(start, start += SIDE * SIDE), (number) => table[number]);
-    tile.addEventListener("click", () => { leave(); openHead(explorer, layer, head); if (explorer.state.get().depth === "model") explorer.state.set({ depth: "head" }); });
-    for (const name of ["pointerenter", "focus"]) tile.addEventListener(name, () => look(one));
-    for (const name of ["pointerleave", "blur"]) tile.addEventListener(name, leave);
+    function open() {
+      leave();
+      openHead(explorer, layer, head);
+      if (explorer.state.get().depth === "model") explorer.state.set({ depth: "head" });
+    }
     return one;
   }));
 }
@@ -207,6 +210,9 @@ function measureText(name, value) {
   return name === "sink" ? `${percent(value)}\u00a0%` : name === "effect" && value < 0.1 ? shortWeight(value) : value >= 100 ? String(Math.round(value)) : value.toFixed(value < 10 ? 2 : 1);
 }
 
+/** The ends of a bar of colours. @param {string} what @param {Span} range @returns {[number, string][]} */
+const ticksFor = (what, range) => range.map((value, at) => [at, measureText(what, value)]);
+
 /** Largest first; patterns by family, then by score. @param {Explorer} explorer @param {string} what @param {Tile} a @param {Tile} b */
 function compareTiles(explorer, what, a, b) {
   const of = (/** @type {Tile} */ { layer, head }) => explorer.record(layer).measures.pattern[head], families = Object.keys(FAMILY_COLOURS);
@@ -230,7 +236,7 @@ function paintTile(explorer, { layer, head, tile }, what, range) {
   tile.style.color = colour ? inkOn(colour) : "";
   tile.dataset.at = `${layerNumber(record, layer)}.${head}`;
   value.textContent = range ? (number === null ? "–" : measureText(what, number)) : pattern[head] ? String(percent(score[head])) : "";
-  tile.setAttribute("aria-label", `${headTitle(explorer, layer, head)}: ${headDoes(explorer, record, head)}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`);
+  tile.ariaLabel = `${headTitle(explorer, layer, head)}: ${headDoes(explorer, record, head)}${range && number !== null ? `, ${explorer.say(`show-${what}`)} ${measureText(what, number)}` : ""}`;
 }
 
 /** The tiles as they are shown, with what their colours mean. @param {Explorer} explorer @param {Pen} ruler @param {Tile[][]} rows @param {import("./figures.js").Sample[]} families @returns {Figure} */
@@ -248,7 +254,7 @@ function modelFigure(explorer, ruler, rows, families) {
   return {
     width, height: bottom + (range ? 42 : samples.height), title: say("figure-heads", { show: say(`show-${what}`) }), notes: [say(range ? `meaning-${what}` : `figure-${what}`), sorted && say("figure-sorted")],
     draw(pen) {
-      const quiet = colour("--quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
+      const quiet = colour("quiet"), small = { size: 10, fill: quiet, align: /** @type {const} */ ("center") };
       if (!sorted) {
         pen.text(say("head"), left + (most * pitch) / 2, 8, { ...small, size: 12 });
         pen.text(say("layer"), 7, (top + bottom) / 2, { ...small, size: 12, turned: true });
@@ -261,10 +267,10 @@ function modelFigure(explorer, ruler, rows, families) {
         if (tile.style.background) pen.rect(at, high, side, side, tile.style.background); else striped(explorer, pen, at, high, side, side);
         if (!canvas.hidden) pen.image(canvas, [0, 0, SIDE, SIDE], [at, high, side, side]);
         if (!strip.hidden && Number(strip.style.opacity)) pen.rect(at, high + side - 4, side, 4, strip.style.background);
-        if (!value.hidden) pen.text(value.textContent ?? "", at + side / 2, high + side / 2, { ...small, size: Math.min(11, side / 3), fill: tile.style.color || colour("--ink") });
+        if (!value.hidden) pen.text(value.textContent, at + side / 2, high + side / 2, { ...small, size: Math.min(11, side / 3), fill: tile.style.color || colour("ink") });
         if (sorted) pen.text(`${layerNumber(overview.records[layer], layer)}.${head}`, at + side / 2, high + side + 6, { ...small, size: 8 });
       }
-      if (range) drawRamp(explorer, pen, say(`show-${what}`), rampColours(overview), range.map((value, at) => ({ at, text: measureText(what, value) })), left, bottom, 180);
+      if (range) drawRamp(explorer, pen, say(`show-${what}`), rampColours(overview), ticksFor(what, range), left, bottom, 180);
       drawSamples(explorer, pen, samples, left, bottom);
     },
   };

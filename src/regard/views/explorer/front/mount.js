@@ -3,7 +3,7 @@
 import { firstSelection, openHead, togglePin, zoomMap } from "./actions.js";
 import { floats } from "./arrays.js";
 import { comparePanel } from "./compare_panel.js";
-import { chooser, create, isolated, labelled, segments, translate } from "./dom.js";
+import { chooser, create, fill, isolated, labelled, segments, translate } from "./dom.js";
 import { effectPanel } from "./effect_panel.js";
 import { exportMenu } from "./export.js";
 import { generationPanel } from "./generation_panel.js";
@@ -37,12 +37,12 @@ const FREQUENT = new Set(["query", "key", "pins", "zoom", "size"]);
  */
 export async function mount(element, source, options = {}) {
   const root = create("div.regard-explorer");
-  element.replaceChildren(root);
+  fill(element, root);
   try {
     return await view(element, root, source, options);
   } catch (error) {
     const lang = options.lang ?? (navigator.language.startsWith("zh") ? "zh" : "en");
-    root.replaceChildren(create("p.failure", { role: "alert" }, failureText(error, lang)));
+    fill(root, create("p.failure", { role: "alert" }, failureText(error, lang)));
     return { root, state: null, update() {}, unmount: () => root.remove() };
   }
 }
@@ -57,7 +57,7 @@ async function view(element, root, source, options) {
   if (!overview.generation && store.get().view === "generation") store.set({ view: "map" });
   const explorer = explorerOf(source, overview, store, root, options);
   const parts = build(explorer), { panels, frame } = parts, latest = newest();
-  root.replaceChildren(...parts.children);
+  fill(root, ...parts.children);
   /** The cells of the open head. @type {Cells | null} */
   let shown = null;
   const show = (/** @type {Cells | null} */ cells, problem = "") => {
@@ -152,7 +152,7 @@ function explorerOf(source, overview, state, root, options) {
     family, ruler: measuringPen(family),
     announce: (text) => { clearTimeout(timer); timer = setTimeout(() => { live.textContent = text; }, 150); },
     colour: (name) => {
-      live.style.color = `var(${name})`;
+      live.style.color = `var(--${name})`;
       const found = colours.get(name) ?? getComputedStyle(live).color;
       colours.set(name, found);
       return found;
@@ -207,7 +207,7 @@ function build(explorer) {
   const numbers = create("section.card.numbers", { "data-label": "depth-numbers" }, panels.numbers.element);
   const model = create("section.card.model", { "data-label": "depth-model" }, panels.model.element);
   const body = create("div.body", model, head, numbers, side);
-  const footer = create("footer.quiet", create("p", { "data-text": "honest" }), create("p", { "data-text": "footer" }));
+  const footer = create("footer.quiet", create("p#honest"), create("p#footer"));
 
   /** @param {State} now @param {Has} has */
   const frame = (now, has) => {
@@ -248,7 +248,7 @@ function topBar(explorer, panels, openHelp) {
   const language = create("button.plain.language", { onclick: () => switchLanguage(explorer) });
   const theme = create("button.plain", { "data-tip": "theme", onclick: () => switchTheme(explorer) }, "◐");
   const help = create("button.plain", { "data-tip": "help-title", onclick: openHelp }, "?");
-  const title = overview.title ? create("h1", isolated(overview.title)) : create("h1", { "data-text": "title" });
+  const title = overview.title ? create("h1", isolated(overview.title)) : create("h1#title");
   const element = create("header.top", title, create("div.actions", exportMenu(explorer, panels), language, theme, help));
   const update = () => {
     const other = state.get().lang === "zh" ? "English" : "中文";  // each language in its own name

@@ -1,9 +1,9 @@
 // Who the selected word looks at, who looks at it, and the pinned cells.
 
 import { fillBars } from "./bars.js";
-import { create, isolated } from "./dom.js";
+import { create, fill, isolated } from "./dom.js";
 import { cellName, startsOn } from "./labels.js";
-import { cellAt, times } from "./pooling.js";
+import { cellAt, counted } from "./pooling.js";
 import { weightText } from "./scale.js";
 
 const MOST = 8;
@@ -13,8 +13,8 @@ export function neighboursPanel(explorer) {
   const { state, say } = explorer, readout = create("dl.readout"), pinned = create("ol.pins");
   const lists = { key: create("ol.bar-list"), query: create("ol.bar-list") };
   const titles = { key: create("h3"), query: create("h3") };
-  const pins = create("div.pinned", create("h3", { "data-text": "pins" }), pinned);
-  const element = create("div.neighbours-panel", create("h3", { "data-text": "selected" }), readout,
+  const pins = create("div.pinned", create("h3#pins"), pinned);
+  const element = create("div.neighbours-panel", create("h3#selected"), readout,
     titles.key, lists.key, titles.query, lists.query, pins);
   /** @type {Cells | null} */
   let shown = null;
@@ -28,7 +28,7 @@ export function neighboursPanel(explorer) {
     const part = view === "map" && detail && holds(detail.cells, query, key) ? detail : null, { cells, axes } = part ?? { cells: shown, axes: explorer.axes() };
     const { values, C, R, attending } = cells, row = cellAt(cells.rowStarts, query), col = cellAt(cells.colStarts, key), value = values[row * C + col];
     const weight = attending[row] === 0 ? say("sees-nothing") : value === 0 ? say("masked") : `${say("weight")} ${weightText(value)}`;
-    readout.replaceChildren(create("dt", say("query")), create("dd", isolated(cellName(axes, cells, "query", row))),
+    fill(readout, create("dt", say("query")), create("dd", isolated(cellName(axes, cells, "query", row))),
       create("dt", say("key")), create("dd", isolated(cellName(axes, cells, "key", col))), create("dd.weight", weight));
     /** @param {Side} side @param {number} count @param {(i: number) => number} weightOf */
     const listed = (side, count, weightOf) => {
@@ -43,7 +43,7 @@ export function neighboursPanel(explorer) {
     titles.key.textContent = say(size(cells.rowStarts, row) > 1 ? "looks-several" : "looks") + where;
     titles.query.textContent = say(size(cells.colStarts, col) > 1 ? "seen-several" : "seen") + where;
     pins.hidden = !all.length;
-    pinned.replaceChildren(...all.map(([q, k], number) => {
+    fill(pinned, ...all.map(([q, k], number) => {
       const { cells, axes } = part && holds(part.cells, q, k) ? part : { cells: /** @type {Cells} */ (shown), axes: explorer.axes() };
       const { values, C } = cells, r = cellAt(cells.rowStarts, q), c = cellAt(cells.colStarts, k), text = `${cellName(axes, cells, "query", r)} → ${cellName(axes, cells, "key", c)}`;
       const remove = () => state.set({ pins: state.get().pins.filter((_, i) => i !== number) });
@@ -64,4 +64,4 @@ export function neighboursPanel(explorer) {
 export const holds = ({ rowStarts, colStarts, R, C }, query, key) => query >= rowStarts[0] && query < rowStarts[R] && key >= colStarts[0] && key < colStarts[C];
 
 /** The indices of the largest positive values, largest first. @param {number} count @param {(i: number) => number} value */
-const largest = (count, value) => times(count, (i) => i).filter((i) => value(i) > 0).sort((a, b) => value(b) - value(a)).slice(0, MOST);
+const largest = (count, value) => counted(count).filter((i) => value(i) > 0).sort((a, b) => value(b) - value(a)).slice(0, MOST);

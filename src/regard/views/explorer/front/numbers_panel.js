@@ -1,11 +1,11 @@
 // The numbers of one query, one arithmetic step at a time: q and k, products, scores, softmax, weighted values, output.
 
 import { arithmeticOf, columnOf, columnsOfStep, formulaOf, sourcesOf, valuesOf } from "./arithmetic.js";
-import { arrowsOf, button, clamp, create, isolated, labelled } from "./dom.js";
+import { arrowsOf, button, clamp, create, fill, isolated, labelled } from "./dom.js";
 import { ROW, tableOf, WIDE } from "./figures.js";
 import { headTitle } from "./labels.js";
 import { spell } from "./number_text.js";
-import { times } from "./pooling.js";
+import { counted, times } from "./pooling.js";
 import { newest } from "./state.js";
 import { drawStrip, largestSize, NUMBERS, tint, vectorStrip } from "./vector_strip.js";
 
@@ -42,13 +42,13 @@ export function numbersPanel(explorer) {
   const scroll = create("div.numbers-scroll", { onkeydown: moveFocus, onpointermove: lightUnder, onfocusin: lightUnder,
     onpointerleave: () => light(current) });
   const readout = create("p.numbers-readout"), text = create("code"), copy = button("numbers-copy", copyCode);
-  const listing = create("details", create("summary", { "data-text": "numbers-code" }), create("pre", { tabindex: 0 }, text));
+  const listing = create("details", create("summary#numbers-code"), create("pre", { tabindex: 0 }, text));
   const body = create("div", create("div.numbers-bar", list, create("span", back, next)),
     create("div.numbers-step", heading, sentence), scroll, readout,
-    create("p.hint", { "data-text": "numbers-hint" }), create("div.numbers-code", copy, listing));
+    create("p.hint#numbers-hint"), create("div.numbers-code", copy, listing));
   const problem = create("p.problem", { role: "status" });
   const element = create("section.numbers-panel", { "data-label": "numbers-title" },
-    create("header.panel-head", create("div", create("h2", { "data-text": "numbers-title" }), whose), pick), problem, body);
+    create("header.panel-head", create("div", create("h2#numbers-title"), whose), pick), problem, body);
   explorer.root.addEventListener("keydown", onSpace);
 
   const inside = (/** @type {number} */ at) => clamp(at, 0, (all?.steps.length ?? 1) - 1), step = () => inside(state.get().numbersStep);
@@ -96,10 +96,10 @@ export function numbersPanel(explorer) {
   }
 
   function drawPicker() {
-    const { T } = explorer.record(), listed = stored(), offered = listed ? [...new Set([...listed, query()])].sort((a, b) => a - b) : times(Math.min(T, MOST_QUERIES), (i) => i);
+    const { T } = explorer.record(), listed = stored(), offered = listed ? [...new Set([...listed, query()])].sort((a, b) => a - b) : counted(Math.min(T, MOST_QUERIES));
     pick.hidden = T < 2 || (!listed && T > MOST_QUERIES);
     if (pick.hidden) return;
-    picker.replaceChildren(...offered.map((i) => create("option", { value: i }, nameOf(i))));
+    fill(picker, ...offered.map((i) => create("option", { value: i }, nameOf(i))));
     picker.value = String(query());
   }
 
@@ -112,13 +112,16 @@ export function numbersPanel(explorer) {
       create("tr", { class: kind }, create("th", { scope: "row" }, isolated(name)), ...columns.map(cellOf));
     const head = create("tr", create("th", { scope: "col" }, say("numbers-key")), ...columns.map(({ id, vector }) =>
       create("th", { scope: "col", "data-column": id, class: vector ? "vector" : "" }, say(`numbers-column-${id}`, { E: found.E }))));
-    const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : null;
-    scroll.replaceChildren(create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", head), create("tbody", {},
+    const rest = restName(found);
+    fill(scroll, create("table", { role: "grid", "aria-label": say("numbers-title") }, create("thead", head), create("tbody", {},
       line(`q  ${found.query}`, "query-row", ({ id }) => (id === "k" ? drawCell(found, id, "top") : empty(id))),
       ...found.names.map((name, i) => line(name, found.visible[i] ? "" : "not-visible", ({ id }) => drawCell(found, id, i))),
-      rest && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
+      rest !== "" && line(rest, "rest-row", ({ id }) => empty(id, id === "weights" ? spell(found.rest.weight) : "…")),
       line(say("numbers-total"), "total-row", ({ id, total }) => (total ? drawCell(found, id, "total") : empty(id))))));
   }
+
+  /** The name of the keys that are not listed, or of a learned sink; "" where there is neither. @param {Arithmetic} found */
+  const restName = ({ rest: { keys, weight } }) => (keys ? say("numbers-others", { count: keys }) : weight ? say("numbers-sink") : "");
 
   /** @param {Arithmetic} found @param {string} id @param {Cell["row"]} row */
   function drawCell(found, id, row) {
@@ -152,7 +155,7 @@ export function numbersPanel(explorer) {
     }
     scroll.classList.toggle("wide", !reached.has("scaled"));
     for (const one of found.columns.values()) cells.get(`${one.id} total`)?.cell.classList.toggle("unknown", !knows(found, one, now));
-    list.replaceChildren(...found.steps.map((one, i) => create("li", create("button", { class: i < now && "passed",
+    fill(list, ...found.steps.map((one, i) => create("li", create("button", { class: i < now && "passed",
       "aria-current": i === now && "step", onclick: () => state.set({ numbersStep: i }) }, say(`numbers-short-${one.id}`)))));
     const shown = /** @type {HTMLElement} */ (list.children[now]);
     list.scrollLeft = shown.offsetLeft - list.offsetLeft - list.clientWidth / 2;
@@ -205,7 +208,7 @@ export function numbersPanel(explorer) {
     const { total, vector } = columnOf(all, cell.column), inside = vector && cell.column !== "k" && cell.column !== "v" ? ` [${cell.at}]` : "";
     const what = cell.row === "total" ? say(`numbers-total-${total?.id}`) : cell.row === "top" ? "q" : say(`numbers-column-${cell.column}`, { E: all.E });
     const word = cell.row === "total" ? "" : cell.row === "top" ? all.query : all.names[cell.row];
-    readout.replaceChildren(create("b", what, " ", isolated(word)), `${inside} `, create("span.formula", formulaOf(all, cell)));
+    fill(readout, create("b", what, " ", isolated(word)), `${inside} `, create("span.formula", formulaOf(all, cell)));
   }
 
   /** @param {Event} event */
@@ -235,7 +238,7 @@ export function numbersPanel(explorer) {
 
   async function copyCode() {
     try {
-      await navigator.clipboard.writeText(text.textContent ?? "");
+      await navigator.clipboard.writeText(text.textContent);
       explorer.announce(say("numbers-copied"));
       copy.textContent = say("numbers-copied");
       setTimeout(() => { copy.textContent = say("numbers-copy"); }, 1500);
@@ -254,24 +257,24 @@ export function numbersPanel(explorer) {
     const short = found.E <= NUMBERS && roomFor(known) > DIGITS * found.E, shown = known.filter((one) => short || !one.vector || near.has(one.id)), room = roomFor(shown);
     let x = first;
     const placed = shown.map((column) => { const width = column.vector ? room : wide; x += width; return { column, width, left: x - width }; });
-    const rest = found.rest.keys ? say("numbers-others", { count: found.rest.keys }) : found.rest.weight ? say("numbers-sink") : "";
+    const rest = restName(found);
     const rows = /** @type {[string, Cell["row"]][]} */ ([...(reached.has("k") && near.has("k") ? [[`q  ${found.query}`, "top"]] : []), ...found.names.map((name, i) => [name, i]), ...(rest ? [[rest, "rest"]] : []), [say("numbers-total"), "total"]]);
     return {
       width: WIDE, height: 30 + ROW * (rows.length + 1), notes: [sentence.textContent, readout.textContent],
       draw(pen) {
-        const ink = explorer.colour("--ink"), quiet = explorer.colour("--quiet"), middle = (/** @type {number} */ i) => 30 + (i + 1.5) * ROW;
-        pen.text(heading.textContent ?? "", 0, 9, { size: 13, weight: 600, fill: ink, most: WIDE });
+        const ink = explorer.colour("ink"), quiet = explorer.colour("quiet"), middle = (/** @type {number} */ i) => 30 + (i + 1.5) * ROW;
+        pen.text(heading.textContent, 0, 9, { size: 13, weight: 600, fill: ink, most: WIDE });
         pen.text(say("numbers-key"), 0, 30 + ROW / 2, { size: 11, fill: quiet });
         placed.forEach(({ column: { id, vector }, left, width }) => pen.text(say(`numbers-column-${id}`, { E: found.E }), vector ? left + 6 : left + width - 4, 30 + ROW / 2, { size: 11, fill: quiet, align: vector ? "left" : "right", most: width }));
         rows.forEach(([name, row], i) => {
           const fill = row === "total" || (typeof row === "number" && found.visible[row]) || row === "top" ? ink : quiet;
-          if (row === "total") pen.line([0, middle(i) - ROW / 2, x, middle(i) - ROW / 2], explorer.colour("--line"));
+          if (row === "total") pen.line([0, middle(i) - ROW / 2, x, middle(i) - ROW / 2], explorer.colour("line"));
           pen.text(name, 0, middle(i), { size: 12, fill, most: first - 6 });
           for (const { column, left, width } of placed) {
             const { id, vector, values } = column;
             if (row === "top" ? id !== "k" : row === "total" ? !knows(found, column, now) : /** @type {any} */ (row) === "rest" && id !== "weights") continue;
             const own = /** @type {any} */ (row) === "rest" ? [found.rest.weight] : valuesOf(found, { column: id, row, at: null });
-            if (id === "weights" && typeof row === "number") pen.rect(left + 4, middle(i) - 8, (width - 4) * own[0], 16, explorer.colour("--accent-soft"));
+            if (id === "weights" && typeof row === "number") pen.rect(left + 4, middle(i) - 8, (width - 4) * own[0], 16, explorer.colour("accent-soft"));
             if (own.length > NUMBERS) drawStrip(pen, /** @type {Float64Array} */ (own), largestSize(typeof row === "number" ? values : own), left + 6, middle(i), width - 12);
             else pen.text(Array.from(own, spell).join(", "), vector ? left + 6 : left + width - 4, middle(i), { size: 11, fill, align: vector ? "left" : "right", most: width - 6 });
           }

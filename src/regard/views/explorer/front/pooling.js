@@ -33,6 +33,9 @@ export function poolAt(cells, rows, cols) {
 /** An array of what `make` returns for 0, 1, … @template T @param {number} count @param {(i: number) => T} make */
 export const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 
+/** 0, 1, … @param {number} count */
+export const counted = (count) => times(count, (i) => i);
+
 /** The first positions of cells of one size, and the end. @param {number} start @param {number} stop @param {number} size */
 export function startsOf(start, stop, size) {
   const count = Math.max(0, Math.ceil((stop - start) / size)), found = new Int32Array(count + 1);

@@ -1,6 +1,6 @@
 // The text itself, its words shaded by weight: what the selected word looks at, or who looks at it.
 
-import { arrowsOf, clamp, create, segments } from "./dom.js";
+import { arrowsOf, clamp, create, fill, segments } from "./dom.js";
 import { digits, drawFlow, flowOf, NARROW, tableOf, WIDE } from "./figures.js";
 import { cellLabel, cellName, directionOf, startsOn } from "./labels.js";
 import { drawLegend, legend, scaleNote } from "./legend.js";
@@ -48,7 +48,7 @@ export function sentencePanel(explorer) {
       const first = Math.max(0, Math.min(count - MOST_SHADED, selected() - MOST_SHADED / 2)), shown = text.hidden ? 0 : Math.min(count - first, MOST_SHADED);
       const labels = times(shown, (i) => cellLabel(explorer.axes(), cells, side, first + i));
       words.dir = directionOf(labels);
-      words.replaceChildren(...labels.map((label, i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) }, label)));
+      fill(words, ...labels.map((label, i) => create("span", { role: "option", dir: "auto", "data-at": first + i, onclick: () => choose(side, first + i) }, label)));
     }
     const longest = Math.max(cells.R, cells.C);
     note.textContent = longest > MOST_SHADED ? say("words-part", { shown: MOST_SHADED, count: longest }) : "";
@@ -65,7 +65,7 @@ export function sentencePanel(explorer) {
         word.style.background = colour ? css(colour) : "";
         word.style.color = colour ? inkOn(colour) : "";
         word.title = colour ? weightText(weight) : "";
-        word.setAttribute("aria-selected", String(i === chosen));
+        word.ariaSelected = String(i === chosen);
       }
     }
     about.textContent = say(looks ? "sentence-looks" : "sentence-seen", { word: cellName(explorer.axes(), cells, looks ? "query" : "key", looks ? row : col) });
@@ -101,10 +101,10 @@ export function sentencePanel(explorer) {
       return {
         width, height: bottom + 44, notes: [note.textContent, scaleNote(explorer, shown.scale)],
         draw(pen) {
-          const ink = explorer.colour("--ink");
-          pen.text(about.textContent ?? "", 0, 8, { size: 13, weight: 600, fill: ink, most: width });
+          const ink = explorer.colour("ink");
+          pen.text(about.textContent, 0, 8, { size: 13, weight: 600, fill: ink, most: width });
           for (const { title, top, flow } of flows) {
-            if (title) pen.text(title, 0, top - 9, { size: 11, fill: explorer.colour("--quiet") });
+            if (title) pen.text(title, 0, top - 9, { size: 11, fill: explorer.colour("quiet") });
             drawFlow(explorer, pen, flow, 0, top);
           }
           drawLegend(explorer, pen, shown.scale, 0, bottom + 4);
@@ -125,5 +125,5 @@ export function sentencePanel(explorer) {
 /** The words as they are shaded. @param {HTMLElement} list */
 const wordsOf = (list) => Array.from(list.children, (node) => {
   const word = /** @type {HTMLElement} */ (node), { background, color } = word.style;
-  return { text: word.textContent ?? "", fill: background, colour: color, edge: word.getAttribute("aria-selected") === "true" ? "--mark" : undefined };
+  return { text: word.textContent, fill: background, colour: color, edge: word.getAttribute("aria-selected") === "true" ? "mark" : undefined };
 });

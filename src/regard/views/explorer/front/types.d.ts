@@ -234,7 +234,7 @@ interface Explorer {
   ruler: Pen;
   scaleOf(...cells: Cells[]): Scale;
   announce(text: string): void;
-  /** The value of a CSS variable of the view. */
+  /** The value of a CSS variable of the view, named without its dashes. */
   colour(name: string): string;
   /** Read the CSS variables again: the theme changed. */
   forgetColours(): void;

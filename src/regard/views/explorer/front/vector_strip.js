@@ -44,7 +44,7 @@ function numberStrip(values, largest) {
   return {
     element: create("span.strip-numbers", ...cells),
     mark: (at, lit) => cells.forEach((cell, d) => cell.classList.toggle("lit", lit && (at === null || at === d))),
-    at: (event) => Math.max(0, cells.findIndex((cell) => cell === event.target)),
+    at: (event) => Math.max(0, cells.indexOf(/** @type {HTMLElement} */ (event.target))),
   };
 }
 

@@ -1,6 +1,6 @@
 // The widget of a notebook: anywidget calls `render` for each output.
 
-import { create } from "./dom.js";
+import { create, fill } from "./dom.js";
 import { mount } from "./mount.js";
 import { cached } from "./sources.js";
 import { noAnswer, widgetSource } from "./widget_source.js";
@@ -20,11 +20,11 @@ function renderWidget({ model, el }) {
   const place = create("div", picture), frame = create("div");
   frame.attachShadow({ mode: "open" }).append(create("style", model.get("sheet")), place);
   frame.dataset.lmSuppressShortcuts = "true";
-  el.replaceChildren(frame);
+  fill(el, frame);
   /** @type {{unmount(): void} | null} */
   let view = null;
   let removed = false;
-  const tell = (/** @type {any} */ error) => place.replaceChildren(picture, create("p", { role: "alert" }, (error.text ?? noAnswer().text)[lang]));
+  const tell = (/** @type {any} */ error) => fill(place, picture, create("p", { role: "alert" }, (error.text ?? noAnswer().text)[lang]));
   const timer = setTimeout(tell, PATIENCE, noAnswer());
   source.overview().finally(() => clearTimeout(timer))
     .then(() => mount(place, source, { lang, theme: model.get("theme") ?? undefined }))

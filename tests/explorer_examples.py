@@ -47,18 +47,22 @@ def wide_head(E: int = 64) -> tuple[MadeUp, Calculation]:
 SOURCE = ["the", "weather", "is", "nice"]
 TARGET = ["<s>", "今天", "天气", "很", "好", "</s>"]
 ALIGNED = [0, 1, 2, 3, 3]
+NEXT = np.array([0.6, 0.25, 0.06, 0.05, 0.04])
+"""The probabilities of a vocabulary of five tokens, of which two are not listed."""
+STOPS = [0.5, 1.0, 2.0]
 
 
 def translation() -> MadeUp:
     """A translation: cross-attention of five written tokens to four source words, with candidates and beams."""
     weights = np.full((5, 4), 0.02)
     weights[np.arange(5), ALIGNED] = 0.94
-    candidates = [[[TARGET[i + 1], 0.6], ["的", 0.25], ["我", 0.05]] for i in range(5)]
+    candidates = [[[TARGET[i + 1], 0.6], ["的", 0.25], ["我", 0.06]] for i in range(5)]
     beams = [
         {"tokens": TARGET[1:], "score": -2.31, "sample": 0},
         {"tokens": ["今日", *TARGET[2:]], "score": -3.02, "sample": 1},
     ]
-    generation = {"prompt": 1, "tokens": TARGET, "candidates": candidates, "beams": beams}
+    temperatures = {"stops": STOPS, "logSums": [[float(np.log((NEXT ** (1 / T)).sum())) for T in STOPS]] * 5}
+    generation = {"prompt": 1, "tokens": TARGET, "candidates": candidates, "beams": beams, "temperatures": temperatures}
     trace = Trace.from_weights(weights[None], TARGET[:-1], SOURCE, kind="cross")
     return MadeUp(trace, overview={"generation": generation})
 

@@ -4,7 +4,7 @@ import pytest
 from browsing import browser_page, settled
 from playwright.sync_api import Browser, Page
 
-from explorer_examples import ALIGNED, SOURCE, TARGET, continuation, translation
+from explorer_examples import ALIGNED, NEXT, SOURCE, TARGET, continuation, translation
 from explorer_pages import MadeUp, open_explorer
 from regard import Trace
 from regard.messages import LANGUAGES, Language, say
@@ -23,11 +23,11 @@ def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None
     with browser_page(chromium) as page:
         open_explorer(page, translation(), depth="head", view="generation", written=0, lang=lang)
         assert current(page) == TARGET[1]
-        page.locator(f"{PANEL} input[type=range]").focus()
+        page.locator(f"{PANEL} .generation-bar input").focus()
         page.keyboard.press("ArrowRight")
         settled(page)
         assert current(page) == TARGET[2]
-        assert page.inner_text(f"{PANEL} output") == say("explorer-generation-place", lang, at=2, count=5)
+        assert page.inner_text(f"{PANEL} .generation-bar output") == say("explorer-generation-place", lang, at=2, count=5)
         page.keyboard.press("End")
         settled(page)
         assert current(page) == TARGET[5]
@@ -59,8 +59,43 @@ def test_likely_tokens_have_their_probabilities(chromium: Browser) -> None:
     with browser_page(chromium) as page:
         open_explorer(page, translation(), depth="head", view="generation", written=1)
         rows = page.locator(f"{PANEL} .generation-likely li").all_inner_texts()
-        assert [row.split() for row in rows] == [[TARGET[2], "60", "%"], ["的", "25", "%"], ["我", "5.0", "%"]]
+        assert [row.split("\n")[0] for row in rows] == [TARGET[2], "的", "我", "all other tokens"]
+        assert [row.split("\n")[1] for row in rows] == ["60\u00a0%", "25\u00a0%", "6.0\u00a0%", "9.0\u00a0%"]
         assert page.inner_text(f"{PANEL} .generation-likely .chosen bdi") == TARGET[2]
+
+
+@pytest.mark.parametrize(("key", "T"), [("End", 2.0), ("Home", 0.5)])
+def test_at_another_temperature_the_probabilities_are_those_over_the_whole_vocabulary(
+    chromium: Browser, key: str, T: float
+) -> None:
+    expected = NEXT ** (1 / T) / (NEXT ** (1 / T)).sum()
+    with browser_page(chromium) as page:
+        open_explorer(page, translation(), depth="head", view="generation", written=1)
+        assert page.locator(f"{PANEL} .before").count() == 0
+        page.locator(f"{PANEL} .generation-likely input").focus()
+        page.keyboard.press(key)
+        settled(page)
+        assert page.evaluate("view.state.get().temperature") == T
+        assert page.inner_text(f"{PANEL} .generation-likely output") == f"{T:.1f}"
+        widths = page.locator(f"{PANEL} .bar-row i:not(.before)").evaluate_all(
+            "(all) => all.map((one) => parseFloat(one.style.inlineSize) / 100)"
+        )
+        assert widths == pytest.approx([*expected[:3], expected[3:].sum()], abs=1e-6)
+        marks = page.locator(f"{PANEL} .before").evaluate_all("(all) => all.map((one) => parseFloat(one.style.inlineSize))")
+        assert marks == pytest.approx([60, 25, 6, 9])
+
+
+def test_a_temperature_whose_sums_are_unknown_counts_as_one(chromium: Browser) -> None:
+    made_up = translation()
+    with browser_page(chromium) as page:
+        open_explorer(page, made_up, depth="head", view="generation", temperature=0.7)
+        assert page.inner_text(f"{PANEL} .generation-likely output") == "1.0"
+        assert page.locator(f"{PANEL} .before").count() == 0
+    made_up.overview["generation"] |= {"temperatures": None}
+    with browser_page(chromium) as page:
+        open_explorer(page, made_up, depth="head", view="generation", temperature=2)
+        assert page.locator(f"{PANEL} .generation-likely input").is_hidden()
+        assert "60\u00a0%" in page.inner_text(f"{PANEL} .generation-likely")
 
 
 def test_cross_attention_is_drawn_as_an_alignment(chromium: Browser) -> None:

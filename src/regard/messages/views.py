@@ -371,6 +371,12 @@ MESSAGES: dict[str, Message] = {
     ),
     "explorer-generation-prompt": Message(en="prompt", zh="提示词"),
     "explorer-generation-answer": Message(en="answer", zh="回答"),
+    "explorer-generation-others": Message(en="all other tokens", zh="其余所有词元"),
+    "explorer-temperature": Message(en="Temperature T", zh="温度 T"),
+    "explorer-temperature-hint": Message(
+        en="Exact: each probability p becomes p^(1/T), divided by the sum over the whole vocabulary. The line marks p.",
+        zh="数值精确：每个概率 p 变为 p^(1/T)，再除以整个词表上的总和；竖线标出 p。",
+    ),
     "explorer-generation-likely": Message(en="Likely next tokens", zh="可能的下一个词元"),
     "explorer-generation-alignment": Message(en="Read from the source text", zh="从原文读取"),
     "explorer-generation-beams": Message(en="Beams", zh="束搜索的候选"),

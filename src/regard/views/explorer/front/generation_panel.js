@@ -1,7 +1,7 @@
 // A generation step by step: what each written token read, what else was likely, and the alignment with a source text.
 
-import { barList } from "./bars.js";
-import { button, clamp, create, fill, isolated } from "./dom.js";
+import { fillBars } from "./bars.js";
+import { button, clamp, create, fill, isolated, labelled } from "./dom.js";
 import { digits, drawBars, drawFlow, flowOf, ROW, tableOf, WIDE } from "./figures.js";
 import { directionOf } from "./labels.js";
 import { percentText } from "./number_text.js";
@@ -13,6 +13,8 @@ import { shape } from "./vector_strip.js";
 
 /** Milliseconds for each token while playing, the weight from which a line is drawn, and the most words of an alignment. */
 const PACE = 700, FAINTEST = 0.05, MOST_ALIGNED = 80;
+/** The share of all other tokens that is not listed: stored probabilities have six digits. */
+const UNLISTED = 5e-5;
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function generationPanel(explorer) {
@@ -24,7 +26,10 @@ export function generationPanel(explorer) {
   let now = Math.max(0, count - 1), timer = 0;
   const slider = create("input", { type: "range", min: 0, max: Math.max(0, count - 1), "data-label": "generation-step", oninput: () => go(Number(slider.value)) });
   const play = button(null, toggle), place = create("output.quiet");
-  const hint = create("p.hint"), text = create("p.generation-text"), likely = create("div.generation-likely");
+  const { stops, logSums } = /** @type {{stops: number[], logSums: number[][]}} */ (generation?.temperatures ?? { stops: [1], logSums: [] });
+  const heat = create("input", { type: "range", min: 0, max: stops.length - 1, oninput: () => state.set({ temperature: stops[Number(heat.value)] }) });
+  const degrees = create("output"), bars = create("ol.bar-list"), exact = create("div", create("span.tools", labelled("temperature", heat), degrees), create("p.hint#temperature-hint"));
+  const hint = create("p.hint"), text = create("p.generation-text"), likely = create("div.generation-likely", create("h3#generation-likely"), exact, bars);
   const alignment = create("div.alignment"), beamList = create("ol"), beams = create("div.generation-beams", create("h3#generation-beams"), create("p.hint#generation-beams-hint"), beamList);
   const aligned = create("div.generation-aligned", create("h3#generation-alignment"), alignment);
   const element = create("section.generation-panel", { "data-label": "generation-title" },
@@ -103,14 +108,29 @@ export function generationPanel(explorer) {
       create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
-  /** The likely tokens in place of the written one, as bars. @returns {import("./bars.js").Bar[]} */
-  const candidates = () => /** @type {[string, number][]} */ (generation.candidates?.[now] ?? [])
-    .map(([label, share]) => ({ label, share, text: percentText(share), chosen: label === tokens[prompt + now] }));
+  /** The number of the temperature among those whose sums are known; that of 1 where the chosen one is not. */
+  const heated = () => { const { temperature } = state.get(); return stops.indexOf(stops.includes(temperature) ? temperature : 1); };
+
+  /** The likely tokens in place of the written one, and all others together, as bars; at another temperature a line marks the probability at 1. */
+  function candidates() {
+    const listed = /** @type {[string, number][]} */ (generation.candidates?.[now] ?? []), at = heated(), T = stops[at];
+    const shares = listed.map(([, p]) => p ** (1 / T) / Math.exp(logSums[now]?.[at] ?? 0));
+    const rest = (/** @type {number[]} */ all) => 1 - all.reduce((sum, one) => sum + one, 0);
+    const names = [...listed, /** @type {[string, number]} */ ([say("generation-others"), rest(listed.map(([, p]) => p))])];
+    const found = names.map(([label, before], i) => {
+      const share = shares[i] ?? rest(shares);
+      return { label, share, text: percentText(share), chosen: label === tokens[prompt + now], ...(T !== 1 && { before }) };
+    });
+    return found.filter(({ share }, i) => i < listed.length || (i && share > UNLISTED));
+  }
 
   function drawLikely() {
-    const bars = candidates();
-    likely.hidden = !bars.length;
-    fill(likely, create("h3", say("generation-likely")), barList(bars));
+    const found = candidates(), at = heated();
+    likely.hidden = !found.length;
+    exact.hidden = stops.length < 2;
+    [heat.value, degrees.textContent] = [String(at), stops[at].toFixed(1)];
+    heat.ariaValueText = degrees.textContent;
+    fillBars(bars, found);
   }
 
   /** The text as it is shaded; the answer in lines of its own. @returns {import("./figures.js").Word[]} */
@@ -126,18 +146,18 @@ export function generationPanel(explorer) {
   /** @param {Pen} ruler @returns {Figure | null} */
   function figure(ruler) {
     if (count < 1 || !text.childElementCount) return null;
-    const flow = flowOf(ruler, wordsShown(), WIDE), scale = shown && explorer.scaleOf(shown), bars = candidates(), half = (WIDE - 40) / 2;
+    const flow = flowOf(ruler, wordsShown(), WIDE), scale = shown && explorer.scaleOf(shown), bars = candidates(), T = stops[heated()], half = (WIDE - 40) / 2;
     const source = aligned.hidden ? [] : Array.from(alignment.querySelectorAll("ol:first-child li"), (one) => one.textContent);
     const starts = flow.boxes.filter(({ gap }) => gap), below = flow.height + 14, target = tokens.slice(prompt), x = bars.length ? half + 40 : 0;
     const rows = Math.max(bars.length, source.length && Math.max(source.length, target.length)), bottom = below + (rows ? 26 + rows * ROW : 0);
     const widest = (/** @type {string[]} */ all) => Math.min(half / 3, Math.max(0, ...all.map((one) => ruler.width(one, 12)))), from = x + widest(source) + 8, to = x + half - widest(target) - 8;
     return {
-      width: WIDE, height: bottom + (scale ? 46 : 0), notes: [hint.textContent, scale && scaleNote(explorer, scale)],
+      width: WIDE, height: bottom + (scale ? 46 : 0), notes: [hint.textContent, T !== 1 && say("temperature-hint"), scale && scaleNote(explorer, scale)],
       draw(pen) {
         const quiet = explorer.colour("quiet"), ink = explorer.colour("ink"), mark = explorer.colour("mark"), heading = { size: 12, weight: 600, fill: ink };
         drawFlow(explorer, pen, flow, 0, 0);
         starts.forEach(({ y }, i) => pen.text(say(i === starts.length - 1 ? "generation-answer" : "generation-prompt"), 0, y - 8, { size: 11, fill: quiet }));
-        if (bars.length) pen.text(say("generation-likely"), 0, below + 8, heading);
+        if (bars.length) pen.text(T === 1 ? say("generation-likely") : `${say("generation-likely")} (T = ${T})`, 0, below + 8, heading);
         drawBars(explorer, pen, bars, 0, below + 22, half);
         if (source.length) pen.text(say("generation-alignment"), x, below + 8, heading);
         const place = (/** @type {number} */ i) => below + 22 + (i + 0.5) * ROW;
@@ -154,7 +174,7 @@ export function generationPanel(explorer) {
     if (count < 1) return null;
     const weight = rowOf(shown), { T, S, kind } = explorer.record(), read = weight ? times(kind === "cross" ? S : Math.min(T, prompt + now), weight) : [], { key } = explorer.axes();
     const rows = [...read.map((value, i) => ["read", i, key.at(i), digits(value)]), ...candidates().map(({ label, share }, i) => ["likely", i, label, share])];
-    return rows.length ? tableOf(explorer, ["kind", "position", "token", "value"], rows, { written: tokens[prompt + now], at: now }) : null;
+    return rows.length ? tableOf(explorer, ["kind", "position", "token", "value"], rows, { written: tokens[prompt + now], at: now, temperature: stops[heated()] }) : null;
   }
 
   /** @param {Cells | null} cells */
@@ -192,6 +212,7 @@ export function generationPanel(explorer) {
       if (has("written") && next.written !== null) go(next.written);
       else if (row >= 0 && row < count) now = row;
       if (next.view === "generation" && next.depth === "head" && has("written", "query", "layer", "head", "lang", "scale", "view", "depth")) load();
+      else if (has("temperature")) drawLikely();
     },
     destroy: () => clearInterval(timer),
   };

@@ -54,7 +54,7 @@ export function firstState(overview) {
     lang: overview.lang, theme: null, depth: overview.depth ?? "head", view: overview.compare ? "compare" : "map", layer, head, heads: [head], scale: overview.scale,
     merge: overview.merge ?? "tokens", query: null, key: null, pins: [], zoom: null, direction: "looks",
     lines: "vertical", threshold: null, show: "maps", sort: "layer", other: null, compareAs: "side", numbersStep: 0,
-    written: null,
+    written: null, temperature: 1,
   };
 }
 
@@ -69,7 +69,7 @@ export const VALUES = {
 /** The state as text for an address: what differs from the start, and layer and head. @param {State} state @param {State} start */
 export function stateToText(state, start) {
   const { layer, head, heads, pins, query, key, zoom, other } = state, kept = new URLSearchParams({ layer: `${layer}`, head: `${head}` });
-  for (const name of [...Object.keys(VALUES), "scale", "threshold", "written", "numbersStep"]) {
+  for (const name of [...Object.keys(VALUES), "scale", "threshold", "written", "numbersStep", "temperature"]) {
     const value = /** @type {any} */ (state)[name];
     if (value !== null && value !== /** @type {any} */ (start)[name]) kept.set(name, String(value));
   }
@@ -91,7 +91,7 @@ export function stateFromText(text, { records, scales, open }) {
   if (!record) return found;
   const head = wholeNumber(of("head"), record.heads) ?? (layer === open[0] ? open[1] : 0), list = (/** @type {string} */ name) => of(name).split(".").filter(Boolean);
   const heads = list("heads").map((one) => wholeNumber(one, record.heads)).filter((one) => one !== null);
-  Object.assign(found, { layer, head, heads: heads.length ? heads : [head], written: wholeNumber(of("written"), 2 ** 31), numbersStep: wholeNumber(of("numbersStep"), 1000) ?? 0 });
+  Object.assign(found, { layer, head, heads: heads.length ? heads : [head], written: wholeNumber(of("written"), 2 ** 31), numbersStep: wholeNumber(of("numbersStep"), 1000) ?? 0, temperature: Number(of("temperature")) || 1 });
   const places = (/** @type {string} */ name) => list(name).map((pair) => /** @type {Place} */ (pair.split("-").map(Number)))
     .filter(([query, key]) => query >= 0 && query < record.T && key >= 0 && key < record.S);
   found.pins = places("pins");

@@ -141,6 +141,9 @@ interface Scale {
   level(value: number): number;
 }
 
+/** A head that is shown together with others. */
+interface OpenHead { head: number; cells: Cells; scale: Scale }
+
 /** One side of a map as it is shown: tokens, characters or words. Positions count tokens, units count what is shown. */
 interface Axis {
   side: Side;
@@ -194,6 +197,8 @@ interface State {
   numbersStep: number;
   /** The written token that the generation shows. */
   written: number | null;
+  /** That of the likely next tokens; one that is not among the stored ones counts as 1. */
+  temperature: number;
 }
 
 interface Store {

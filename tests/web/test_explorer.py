@@ -54,7 +54,7 @@ def test_every_view_is_drawn_and_serious_faults_of_access_are_absent(
 ) -> None:
     with opened(chromium, folder / "layers.html", f"lang={lang}&theme={theme}") as page:
         assert page.title() == page.inner_text("h1") == say("explorer-title", lang)
-        assert page.inner_text(".lead") == say("explorer-lead-map", lang)
+        assert page.inner_text(".lead > :last-child") == say("explorer-lead-map", lang)
         assert page.evaluate(COLOURS, ".map") > 10
         for depth, view in [("model", "map"), ("numbers", "map"), *(("head", view) for view in VIEWS)]:
             page.evaluate(
@@ -238,7 +238,7 @@ def test_each_view_and_each_measure_says_what_is_shown(chromium: Browser, lang: 
             state = {"depth": shown} if shown in ("model", "numbers") else {"depth": "head", "view": shown}
             page.evaluate("(state) => { view.update(state) }", state)
             settled(page)
-            assert page.inner_text(".lead") == say(f"explorer-lead-{shown}", lang)
+            assert page.inner_text(".lead > :last-child") == say(f"explorer-lead-{shown}", lang)
         for measure, text in MEASURES.items():
             page.evaluate("(show) => { view.update({ depth: 'model', sort: 'layer', show }) }", measure)
             settled(page)

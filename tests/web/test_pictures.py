@@ -43,6 +43,7 @@ SCENES: dict[Callable[[], MadeUp], dict[str, tuple[dict[str, Any], Act | None]]]
         "map": (HEAD | {"layer": 0, "head": 2, "query": 7, "key": 2}, None),
         "lines": (HEAD | {"layer": 0, "head": 2, "query": 7, "view": "lines"}, None),
         "sentence": (HEAD | {"layer": 0, "head": 2, "query": 7, "view": "sentence"}, None),
+        "stripes": (HEAD | {"layer": 0, "head": 2, "heads": [0, 2, 3], "query": 7, "view": "sentence"}, None),
         "compare": (HEAD | {"layer": 0, "head": 2, "heads": [2, 0], "view": "compare"}, None),
         "help": (HEAD | {"view": "map"}, lambda page: page.locator(".actions .plain").last.click()),
     },

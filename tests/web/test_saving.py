@@ -30,6 +30,7 @@ VIEWS: dict[str, tuple[Callable[[], MadeUp], dict[str, Any]]] = {
     "lines": (examples.patterned, HEAD | {"view": "lines", "heads": [1, 2]}),
     "lines across": (examples.patterned, HEAD | {"view": "lines", "lines": "horizontal"}),
     "sentence": (examples.patterned, HEAD | {"view": "sentence"}),
+    "stripes": (examples.patterned, HEAD | {"view": "sentence", "heads": [0, 2, 3]}),
     "compare": (examples.patterned, HEAD | {"view": "compare"}),
     "difference": (examples.patterned, HEAD | {"view": "compare", "compareAs": "difference"}),
     "maps": (examples.patterned, {"depth": "model"}),
@@ -45,6 +46,7 @@ WORDS = {
     "lines": ["query", "key", "head", "figure-lines"],
     "lines across": ["query", "key", "figure-lines"],
     "sentence": ["figure-weight", "masked"],
+    "stripes": ["head", "words-stripes"],
     "compare": ["query", "key", "figure-weight", "masked"],
     "difference": ["query", "key", "figure-difference"],
     "maps": ["layer", "head", "family-induction", "figure-maps"],
@@ -200,6 +202,45 @@ def test_numbers_of_a_sentence_are_the_weights_of_its_words(chromium: Browser) -
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights, atol=1e-3)
 
 
+def test_a_sentence_of_several_heads_has_a_stripe_and_a_column_for_each(chromium: Browser) -> None:
+    weights = np.asarray(examples.patterned().trace[0].weights())[0][[0, 2, 3], 7]
+    with browser_page(chromium) as page:
+        show(page, "stripes")
+        words = page.locator(".words:visible span")
+        strength = words.evaluate_all(
+            "(all) => all.map((one) => [...one.style.background.matchAll(/([\\d.]+)%, transparent/g)].map((x) => +x[1]))"
+        )
+        titles = words.evaluate_all("(all) => all.map((one) => one.title)")
+        assert page.locator(".chips:visible [aria-pressed=true]").all_inner_texts() == ["0", "2", "3"]
+        assert page.locator(".sentence-panel .legend").is_hidden()
+        assert say("explorer-words-stripes", "en") in page.inner_text(".sentence-panel")
+        rows = rows_of(save(page, "csv"))
+        lines = ElementTree.fromstring(save(page, "svg")).findall(".//{*}polyline[@stroke-width='4']")
+        page.locator(".chips:visible button").nth(0).click()
+        page.locator(".chips:visible button").nth(3).click()
+        settled(page)
+        assert page.locator(".sentence-panel .legend").is_visible()
+        assert [row["weight"] for row in rows_of(save(page, "csv"))] == [row["head 2"] for row in rows]
+    levels = np.sqrt(weights)  # of three heads, whose largest weights are near 1
+    shown = np.array(strength)[:, ::2]  # the browser writes both ends of a gradient
+    np.testing.assert_allclose(shown.T / 100, levels, atol=0.03)
+    for head, row in zip(("0", "2", "3"), weights, strict=True):
+        np.testing.assert_allclose([float(one[f"head {head}"]) for one in rows], row, atol=1e-3)
+        told = [float(re.findall(rf"head {head}: (\S+)", title)[0]) for title in titles]
+        np.testing.assert_allclose(told, row, atol=1e-3)
+    drawn = [float(line.attrib["stroke-opacity"]) for line in lines]
+    np.testing.assert_allclose(np.array(drawn).reshape(-1, 3).T, levels, atol=0.03)
+
+
+def test_lines_of_a_note_do_not_begin_with_punctuation_that_closes(chromium: Browser) -> None:
+    with browser_page(chromium) as page:
+        show(page, "stripes", lang="zh")
+        texts = ElementTree.fromstring(save(page, "svg")).findall(".//{*}text[@font-size='11']")
+    notes = [text.text or "" for text in texts if text.text]
+    assert "".join(notes).endswith("。")
+    assert not any(note[0] in "，。；：" for note in notes)
+
+
 def test_numbers_of_a_query_are_the_table_up_to_its_step(chromium: Browser) -> None:
     _, calculation = examples.wide_head()
     with browser_page(chromium) as page:
@@ -220,8 +261,8 @@ def test_numbers_of_a_generation_are_what_was_read_and_what_was_likely(chromium:
     with browser_page(chromium) as page:
         show(page, "generation")
         rows = rows_of(save(page, "csv"))
-    assert [row["token"] for row in rows] == [*examples.SOURCE, examples.TARGET[3], "的", "我"]
-    assert [float(row["value"]) for row in rows] == pytest.approx([0.02, 0.02, 0.94, 0.02, 0.6, 0.25, 0.05], abs=1e-3)
+    assert [row["token"] for row in rows] == [*examples.SOURCE, examples.TARGET[3], "的", "我", "all other tokens"]
+    assert [float(row["value"]) for row in rows] == pytest.approx([0.02, 0.02, 0.94, 0.02, 0.6, 0.25, 0.06, 0.09], abs=1e-3)
 
 
 def test_numbers_of_a_picture_and_of_an_effect(chromium: Browser) -> None:

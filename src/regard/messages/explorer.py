@@ -236,6 +236,10 @@ MESSAGES: dict[str, Message] = {
         en="{shown} of {count} words are shown, around the selected one",
         zh="共 {count} 个词，只显示所选词周围的 {shown} 个",
     ),
+    "explorer-words-stripes": Message(
+        en="Under each word every head has a stripe in its colour: the fuller the colour, the larger the weight.",
+        zh="每个词下面，每个头各有一条自己颜色的色条：颜色越浓，权重越大。",
+    ),
     # --- neighbours and pins ---
     "explorer-neighbours": Message(en="Selected cell", zh="所选格"),
     "explorer-selected": Message(en="Selected", zh="所选"),

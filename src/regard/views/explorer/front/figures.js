@@ -9,42 +9,47 @@ import { css } from "./scale.js";
 export const NARROW = 340;
 export const WIDE = 700;
 export const ROW = 20;
+/** The height of a head's stripe under a word, with the space to the next. */
+export const STRIPE = 5;
 export const FONTS = "'Noto Sans', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans CJK SC', 'Source Han Sans SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
 /**
- * A text in lines that are at most so wide: broken at spaces, and between characters of Chinese and Japanese.
+ * A text in lines that are at most so wide: broken at spaces, and between characters of Chinese and Japanese, but not
+ * before punctuation that closes.
  * @param {Pen} ruler @param {string} text @param {number} wide @param {number} size @returns {string[]}
  */
 export function linesOf(ruler, text, wide, size) {
   const lines = [""];
-  for (const part of text.match(/[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s+/gu) ?? []) {
+  for (const part of text.match(/(?:[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+)[、。」』）！，．：；？]*\s*|\s+/gu) ?? []) {
     if (lines[lines.length - 1] && ruler.width(lines[lines.length - 1] + part.trimEnd(), size) > wide) lines.push("");
     lines[lines.length - 1] += part;
   }
   return lines.map((line) => line.trimEnd()).filter(Boolean);
 }
 
-/** Words one after the other in lines, each in its box. @typedef {{text: string, fill?: string, colour?: string, edge?: string, faint?: boolean, gap?: number}} Word */
+/** Words one after the other in lines, each in its box. @typedef {{text: string, fill?: string, colour?: string, edge?: string, faint?: boolean, gap?: number, stripes?: {colour: string, level: number}[]}} Word */
 
 /** The place of each word, and the height of all. @param {Pen} ruler @param {Word[]} words @param {number} wide */
 export function flowOf(ruler, words, wide) {
+  const pitch = 25 + STRIPE * Math.max(0, ...words.map(({ stripes }) => stripes?.length ?? 0));
   let x = 0, y = 0;
   const boxes = words.map((word) => {
     const width = Math.min(wide, ruler.width(word.text, 13) + 8);
-    if (word.gap) [x, y] = [0, y + (x ? 25 : 0) + word.gap];
-    else if (x && x + width > wide) [x, y] = [0, y + 25];
+    if (word.gap) [x, y] = [0, y + (x ? pitch : 0) + word.gap];
+    else if (x && x + width > wide) [x, y] = [0, y + pitch];
     const box = { ...word, x, y, width };
     x += width + 3;
     return box;
   });
-  return { boxes, height: y + (words.length ? 25 : 0) };
+  return { boxes, height: y + (words.length ? pitch : 0) };
 }
 
 /** @param {Explorer} explorer @param {Pen} pen @param {ReturnType<typeof flowOf>} flow @param {number} left @param {number} top */
 export function drawFlow(explorer, pen, { boxes }, left, top) {
-  for (const { text, x, y, width, fill, colour, edge, faint } of boxes) {
+  for (const { text, x, y, width, fill, colour, edge, faint, stripes } of boxes) {
     pen.rect(left + x, top + y + 1, width, 21, fill || null, edge && explorer.colour(edge), 2);
     pen.text(text, left + x + width / 2, top + y + 11.5, { size: 13, fill: (fill && colour) || explorer.colour(faint ? "quiet" : "ink"), align: "center", most: width });
+    stripes?.forEach((one, i) => pen.line([left + x, top + y + 24 + STRIPE * i, left + x + width, top + y + 24 + STRIPE * i], one.colour, STRIPE - 1, one.level));
   }
 }
 

@@ -1,8 +1,9 @@
 // Lines between the words that read and the words they read from, one colour for each head.
 
 import { togglePin } from "./actions.js";
-import { arrowsOf, button, clamp, create, fill, labelled, segments } from "./dom.js";
-import { digits, drawSamples, NARROW, samplesOf, tableOf, WIDE } from "./figures.js";
+import { arrowsOf, button, clamp, create, labelled, segments } from "./dom.js";
+import { digits, drawSamples, NARROW, tableOf, WIDE } from "./figures.js";
+import { colourOfHead, headChips, headSamples, openHeads } from "./heads.js";
 import { cellLabel, downwards, partText, startsOn } from "./labels.js";
 import { canvasPen, sized } from "./pen.js";
 import { cellAt, times } from "./pooling.js";
@@ -11,19 +12,17 @@ import { newest, VALUES } from "./state.js";
 import { visiblePart } from "./zoom.js";
 
 const MOST_WORDS = 96, MOST_LINES = 500, LEAST_WEIGHT = 0.01, PITCH = 21, SIZE = 13, ACROSS = 26;
-/** Colours of heads that colour-blind people tell apart. */
-const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8f7ee7", "#a0793d"];
 
 /** @param {Explorer} explorer @returns {Panel} */
 export function linesPanel(explorer) {
   const { state, family, ruler, say } = explorer, turn = segments(explorer, "lines", VALUES.lines), latest = newest();
   const range = create("input", { type: "range", min: -3, max: 0, step: 0.05, "data-label": "threshold", oninput: () => state.set({ threshold: 10 ** Number(range.value) }) });
-  const told = create("p.quiet"), zoomOut = button("zoom-all", () => state.set({ zoom: null })), chips = create("div.chips", { role: "group", "data-label": "heads" });
+  const told = create("p.quiet"), zoomOut = button("zoom-all", () => state.set({ zoom: null })), chips = headChips(explorer);
   const canvas = create("canvas.lines", { tabindex: 0, role: "application", "data-label": "lines-label", onkeydown: move, onpointermove: point, onclick: pin });
   const frame = create("div.lines-frame", canvas);
   const element = create("div.lines-panel",
-    create("div.tools", turn.element, labelled("threshold", range), zoomOut), chips, told, frame);
-  /** @type {{head: number, cells: Cells, scale: Scale}[]} */
+    create("div.tools", turn.element, labelled("threshold", range), zoomOut), chips.element, told, frame);
+  /** @type {OpenHead[]} */
   let drawn = [];
   /** @type {ReturnType<typeof place> | null} */
   let at = null;
@@ -31,10 +30,8 @@ export function linesPanel(explorer) {
   const visible = () => state.get().view === "lines" && state.get().depth === "head";
 
   const load = () => {
-    const { layer, heads } = state.get();
-    latest(Promise.all(heads.map(async (head) => ({ head, cells: await explorer.shownCells(layer, head) }))), (found) => {
-      drawn = found.map((one) => ({ ...one, scale: explorer.scaleOf(one.cells) }));
-      stale = false;
+    latest(openHeads(explorer), (found) => {
+      [drawn, stale] = [found, false];
       draw();
     });
   };
@@ -92,7 +89,7 @@ export function linesPanel(explorer) {
     for (const pass of [false, true]) visit((head, r, c, value, scale) => {
       if (!(value >= (pass ? own : least)) || strong(r, c) !== pass) return;
       count++;
-      const level = scale.level(value), colour = drawn.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : explorer.colour("accent");
+      const level = scale.level(value), colour = drawn.length > 1 ? colourOfHead(head) : explorer.colour("accent");
       pen.curve(point(r - box.rows.first, box.from), point(c - box.cols.first, box.to), box.upright, colour, pass ? 0.6 + 4 * level : 0.6 + 1.2 * level, pass ? 0.15 + 0.85 * level : 0.06 + 0.4 * level * level);
     });
     words(pen, box, 0, chosenRows, point);
@@ -150,22 +147,13 @@ export function linesPanel(explorer) {
       event.preventDefault();
     }
   }
-  const fillChips = () => {
-    const { heads } = state.get(), { heads: count } = explorer.record();
-    fill(chips, ...times(count, (head) => {
-      const next = heads.includes(head) ? heads.filter((one) => one !== head) : [...heads, head].sort((a, b) => a - b);
-      return create("button", { "aria-pressed": String(heads.includes(head)), "aria-label": `${say("head")} ${head}`,
-        style: `--own: ${heads.length > 1 ? HEAD_COLOURS[head % HEAD_COLOURS.length] : "var(--accent)"}`, onclick: () => next.length && state.set({ heads: next }) }, String(head));
-    }));
-    chips.hidden = count < 2;
-  };
   return {
     element,
     update(now, has) {
       if (has("layer", "head", "heads", "scale", "merge")) stale = true;
       turn.select(now.lines);
       if (!visible()) return;
-      if (has("layer", "heads", "lang", "view", "depth")) fillChips();
+      chips.update(has);
       if (stale) load();
       else if (has("query", "key", "pins", "zoom", "direction", "lines", "threshold", "lang", "theme", "view", "depth", "size")) draw();
     },
@@ -174,7 +162,7 @@ export function linesPanel(explorer) {
       const narrow = place(NARROW + 6, pen), isNarrow = narrow.width <= NARROW && Math.max(...narrow.labels.flat().map((one) => pen.width(one, SIZE))) < 0.34 * NARROW;
       const width = isNarrow ? NARROW : WIDE, box = isNarrow ? narrow : place(WIDE + 6, pen), scale = Math.min(1, width / box.width), [query, key] = [say("query"), say("key")];
       const left = (width - scale * box.width) / 2, top = 20, high = scale * box.height + top + (box.upright ? 0 : 18);
-      const colours = samplesOf(pen, drawn.length < 2 ? [] : drawn.map(({ head }) => ({ fill: HEAD_COLOURS[head % HEAD_COLOURS.length], text: `${say("head")} ${head}` })), width);
+      const colours = headSamples(explorer, pen, drawn, width);
       return {
         width, height: high + colours.height + 6, notes: [told.textContent, say("figure-lines")],
         draw(to) {

@@ -9,9 +9,9 @@ MESSAGES: dict[str, Message] = {
     # --- frame ---
     "explorer-title": Message(en="Where attention looks", zh="注意力看向哪里"),
     "explorer-lead-map": Message(
-        en="Each row is a word that reads (the query). The brighter a cell, the more it takes from the word of its "
-        "column (the key).",
-        zh="每一行是一个正在读取的词（查询）；格子越亮，它从这一列的词（键）中取得的信息越多。",
+        en="A neural network reads every word together with others: each row is a word that reads (the query); the "
+        "brighter a cell, the more it takes from the word of its column (the key).",
+        zh="神经网络读一个词时，也读别的词：每一行是一个正在读取的词（查询）；格子越亮，它从这一列的词（键）中取得的信息越多。",
     ),
     "explorer-lead-lines": Message(
         en="A line runs from a word that reads to a word it reads from. The thicker the line, the more it takes.",

@@ -27,7 +27,9 @@ def test_the_slider_moves_by_keyboard(chromium: Browser, lang: Language) -> None
         page.keyboard.press("ArrowRight")
         settled(page)
         assert current(page) == TARGET[2]
-        assert page.inner_text(f"{PANEL} .generation-bar output") == say("explorer-generation-place", lang, at=2, count=5)
+        assert page.inner_text(f"{PANEL} .generation-bar output") == say(
+            "explorer-generation-place", lang, at=2, count=5
+        )
         page.keyboard.press("End")
         settled(page)
         assert current(page) == TARGET[5]
@@ -81,7 +83,9 @@ def test_at_another_temperature_the_probabilities_are_those_over_the_whole_vocab
             "(all) => all.map((one) => parseFloat(one.style.inlineSize) / 100)"
         )
         assert widths == pytest.approx([*expected[:3], expected[3:].sum()], abs=1e-6)
-        marks = page.locator(f"{PANEL} .before").evaluate_all("(all) => all.map((one) => parseFloat(one.style.inlineSize))")
+        marks = page.locator(f"{PANEL} .before").evaluate_all(
+            "(all) => all.map((one) => parseFloat(one.style.inlineSize))"
+        )
         assert marks == pytest.approx([60, 25, 6, 9])
 
 

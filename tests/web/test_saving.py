@@ -208,7 +208,8 @@ def test_a_sentence_of_several_heads_has_a_stripe_and_a_column_for_each(chromium
         show(page, "stripes")
         words = page.locator(".words:visible span")
         strength = words.evaluate_all(
-            "(all) => all.map((one) => [...one.style.background.matchAll(/([\\d.]+)%, transparent/g)].map((x) => +x[1]))"
+            "(all) => all.map(({ style: { background } }) => "
+            "[...background.matchAll(/([\\d.]+)%, transparent/g)].map((found) => Number(found[1])))"
         )
         titles = words.evaluate_all("(all) => all.map((one) => one.title)")
         assert page.locator(".chips:visible [aria-pressed=true]").all_inner_texts() == ["0", "2", "3"]
@@ -262,7 +263,9 @@ def test_numbers_of_a_generation_are_what_was_read_and_what_was_likely(chromium:
         show(page, "generation")
         rows = rows_of(save(page, "csv"))
     assert [row["token"] for row in rows] == [*examples.SOURCE, examples.TARGET[3], "的", "我", "all other tokens"]
-    assert [float(row["value"]) for row in rows] == pytest.approx([0.02, 0.02, 0.94, 0.02, 0.6, 0.25, 0.06, 0.09], abs=1e-3)
+    assert [float(row["value"]) for row in rows] == pytest.approx(
+        [0.02, 0.02, 0.94, 0.02, 0.6, 0.25, 0.06, 0.09], abs=1e-3
+    )
 
 
 def test_numbers_of_a_picture_and_of_an_effect(chromium: Browser) -> None:

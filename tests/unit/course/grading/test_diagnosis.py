@@ -168,7 +168,7 @@ def test_an_exception_is_reported_if_the_numbers_give_no_diagnosis(shift: Exerci
 
 
 def test_the_search_for_two_mistakes_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "LONGEST", -1.0)
+    monkeypatch.setitem(diagnosis.LONGEST, "numpy", -1.0)
     assert mistake(shift, f"{REFUSE}return x") == "unknown"
 
 

@@ -35,6 +35,7 @@ from regard.capture.torch_internals import (
     LISTENING,
     Isolated,
     dispatch_mode_count,
+    exit_mode,
     is_any_autocast_enabled,
 )
 from regard.records import DecodeStep, Record, See
@@ -222,7 +223,7 @@ class KernelCapture:
         """
         try:
             if self._entered and self._thread == threading.get_ident():
-                self._mode.__exit__(*raised)
+                exit_mode(self._mode, *raised)
         finally:
             if self._listens:
                 self._listens = False

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils._python_dispatch as python_dispatch
 from torch._C import DispatchKey
 from torch._C import _len_torch_dispatch_stack as dispatch_mode_count
 from torch._C._functorch import is_functorch_wrapped_tensor
@@ -37,6 +38,7 @@ __all__ = [
     "TorchDispatchMode",
     "current_backward_task",
     "dispatch_mode_count",
+    "exit_mode",
     "flex_attention_kernel",
     "flex_attention_scores",
     "has_kernel_for",
@@ -64,6 +66,29 @@ has_kernel_for = _C._dispatch_has_kernel_for_dispatch_key
 is_operator = _C._dispatch_has_kernel
 """Whether there is an operator of this name, with or without kernels."""
 outer_dispatch_state = _C._RestorePythonTLSSnapshot
+
+
+_MODE_FLAGS = (
+    "_is_in_torch_dispatch_mode",
+    "_is_in_non_infra_torch_dispatch_mode",
+    "_is_in_any_mode_without_ignore_compile_internals",
+)
+
+
+def exit_mode(mode: TorchDispatchMode, *raised: Any) -> None:
+    """Exit a dispatch mode that may have been entered while an operator ran inside another mode.
+
+    PyTorch's flags of modes, which compiled models check, are restored to those of the beginning. If another mode of
+    this thread was active then and ended first, they would stay set, and each model would be compiled once more.
+    """
+    mode.__exit__(*raised)
+    if dispatch_mode_count() == 0:
+        for name in _MODE_FLAGS:
+            if getattr(python_dispatch, name, False):
+                setattr(python_dispatch, name, False)
+        set_flag = getattr(python_dispatch, "set_is_in_mode_without_ignore_compile_internals", None)
+        if set_flag is not None:
+            set_flag(False)
 
 
 def python_kernels() -> set[str]:

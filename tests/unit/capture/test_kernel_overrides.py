@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils import _python_dispatch as python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import regard
@@ -56,6 +57,8 @@ def unregistered() -> None:
 def assert_nothing_left() -> None:
     assert LISTENING.active == ()
     assert dispatch_mode_count() == 0
+    # A flag that stays set makes PyTorch compile each model once more.
+    assert not python_dispatch.is_in_any_mode_without_ignore_compile_internals()
     OVERRIDES.remove()  # nothing, if a listener were left
     assert not OVERRIDES.are_registered
 
@@ -94,6 +97,7 @@ def test_a_mode_of_the_user_ends_in_order() -> None:
         model(X)
     assert len(trace) == 1
     assert outside.count > 5
+    assert not python_dispatch.is_in_torch_dispatch_mode()
     assert_nothing_left()
 
 

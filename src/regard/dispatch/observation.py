@@ -14,16 +14,19 @@ from torch import Tensor
 from regard.attention_call import AttentionCall
 from regard.axes import attention_sizes
 from regard.dispatch.backend_choice import make_record, require_memory_for
-from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.forward import SingleThread, all_weights, is_known, observe, sees_some_key
+from regard.functional.statistics import statistics_of, sums_of_weights
+from regard.kernels.chunked.blocks import average
+from regard.kernels.chunked.forward import SingleThread, all_weights, is_known, is_reliable, observe, sees_some_key
+from regard.kernels.division import Bins
 from regard.kernels.triton.support import refusal, scratch_for
-from regard.records import Record, Statistics
+from regard.masks.rules import Band
+from regard.records import Record, See, Statistics
 
 SMALL = 2**18
 """Largest number of scores whose weights are computed at once: for the one row of a token, blocks would cost more."""
 
 TINY = 2**16
-"""Largest number of scores that one thread computes."""
+"""Largest number of scores that one thread of PyTorch's operators computes."""
 
 
 def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
@@ -41,9 +44,9 @@ def observe_attention(call: AttentionCall, lse: Tensor | None = None) -> Record:
     call = _bound(call)
     small = is_small(q, k) and not (q.is_cpu and is_known(call, lse))
     if small and not (see.qk or see.values):  # the one row of a token: nothing else needs the call
-        return Record(shape=(B, H, T, S), padding=padding, **_observe_at_once(call, lse)._asdict())
+        return Record(shape=(B, H, T, S), padding=padding, **_observe_small(call, lse)._asdict())
     attention_sizes(q.shape, k.shape, call.v.shape)  # raises ShapeError
-    return make_record(call, _observe_at_once(call, lse) if small else _observe(call, lse))
+    return make_record(call, _observe_small(call, lse) if small else _observe(call, lse))
 
 
 class ObservedOutput(NamedTuple):
@@ -87,6 +90,13 @@ def is_small(q: Tensor, k: Tensor) -> bool:
     return 0 < q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] <= SMALL
 
 
+def _observe_small(call: AttentionCall, lse: Tensor | None) -> Statistics:
+    """The statistics of a small call, compiled where that is faster."""
+    is_tiny = call.q.shape[:3].numel() * call.k.shape[2] <= TINY
+    found = None if is_tiny or lse is None else _observe_compiled(call, lse)
+    return _observe_at_once(call, lse) if found is None else found
+
+
 def _observe_at_once(call: AttentionCall, lse: Tensor | None) -> Statistics:
     """The statistics of a small call, from all of its weights."""
     see = call.see
@@ -103,12 +113,58 @@ def _observe_at_once(call: AttentionCall, lse: Tensor | None) -> Statistics:
 
 
 def _observe(call: AttentionCall, lse: Tensor | None) -> Statistics:
-    """The statistics of the call, by the GPU kernels where they can, else by torch operations."""
+    """The statistics of the call, by compiled kernels where they can, else by torch operations."""
     assert call.see is not None
     if refusal(call) is not None:
         require_memory_for(call)
-        return observe(call, lse)
+        found = None if lse is None else _observe_compiled(call, lse)
+        return observe(call, lse) if found is None else found
     require_memory_for(call, scratch_for(call, later=lse is not None))
     from regard.kernels.triton.attention import observe as observe_on_gpu
 
     return observe_on_gpu(call, lse)
+
+
+LARGEST_LSE = 64.0
+"""The rounding error of a weight exp(score − LSE) is at most 4e-6 up to here. Beyond, weights are normalised."""
+
+
+@torch.no_grad()
+def _observe_compiled(call: AttentionCall, lse: Tensor) -> Statistics | None:
+    """The statistics by one function in C++: a map, a sink, received. None where it cannot, or without a compiler."""
+    see, band = call.see, None if call.bound is None else call.bound.rule
+    assert see is not None
+    q, k = call.q, call.k
+    fields = See(
+        map=see.map, lse=see.lse, sink=see.sink, received=see.received, outputs=see.outputs, qk=see.qk, v=see.v
+    )
+    if (
+        see != replace(fields, values=see.values, fused=see.fused)
+        or call.padding is not None
+        or call.softcap is not None
+    ):
+        return None
+    if not q.is_cpu or q.dtype != torch.float32 or k.dtype != torch.float32 or not q.numel() or not k.numel():
+        return None
+    if not (band is None or isinstance(band, Band)) or is_known(call, lse) or not is_reliable(lse, call):
+        return None
+    if not lse.abs().amax() <= LARGEST_LSE:  # NaN, too
+        return None
+    (T, S), visible = (q.shape[2], k.shape[2]), (-q.shape[2], k.shape[2] + q.shape[2])
+    if isinstance(band, Band):
+        assert call.bound is not None
+        offset = band.offset(call.bound.frame)
+        first, last = (None if x is None else offset + side * x for side, x in ((-1, band.left), (1, band.right)))
+        visible = visible[0] if first is None else first, visible[1] if last is None else last
+    found = sums_of_weights(q, k, lse, call.scale, visible, see.map, see.received)
+    if found is None:
+        return None
+    bins = Bins.of(T, S, see)
+    if found.map is not None and bins is not None:
+        average(found.map, lse, bins)
+    return Statistics(
+        map=found.map,
+        lse=lse.clone() if see.lse or see.qk else None,
+        received=found.received,
+        sink=found.sink / T if see.sink else None,
+    )

@@ -133,8 +133,8 @@ def compiled_rows() -> Kernel | None:
 
 
 @cache
-def compiled_library() -> ctypes.CDLL | None:
-    """The functions of `decoding.cpp`, for this processor; None where there is no C++ compiler.
+def compiled_library(source: Path = SOURCE) -> ctypes.CDLL | None:
+    """The functions of a C++ file, for this processor; None where there is no C++ compiler.
 
     Not by PyTorch's inductor: importing it takes longer than compiling, and than reading a small model. `torch` is
     imported before, so that both use the same threads of OpenMP.
@@ -145,27 +145,27 @@ def compiled_library() -> ctypes.CDLL | None:
         return None
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
-        return ctypes.CDLL(str(_compiled(compiler, cache_home / "regard")))
+        return ctypes.CDLL(str(_compiled(source, compiler, cache_home / "regard")))
     except subprocess.SubprocessError:  # it cannot compile this
         return None
     except OSError:  # it cannot write there
         pass
     try:  # a new folder that only this user can write to, removed as soon as the library is loaded
         with tempfile.TemporaryDirectory(prefix="regard-") as folder:
-            return ctypes.CDLL(str(_compiled(compiler, Path(folder))))
+            return ctypes.CDLL(str(_compiled(source, compiler, Path(folder))))
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def _compiled(compiler: str, folder: Path) -> Path:
+def _compiled(source: Path, compiler: str, folder: Path) -> Path:
     """The shared library in that folder, compiled unless it is there."""
-    key = sha256(repr((SOURCE.read_text(encoding="utf-8"), compiler, FLAGS, _processor())).encode()).hexdigest()[:24]
-    target = folder / f"decoding-{key}.so"
+    key = sha256(repr((source.read_text(encoding="utf-8"), compiler, FLAGS, _processor())).encode()).hexdigest()[:24]
+    target = folder / f"{source.stem}-{key}.so"
     if not target.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as place:
             made = Path(place) / target.name
-            command = [compiler, *FLAGS, "-o", str(made), str(SOURCE)]
+            command = [compiler, *FLAGS, "-o", str(made), str(source)]
             subprocess.run(command, check=True, capture_output=True, timeout=LONGEST_COMPILATION)
             made.replace(target)
     return target

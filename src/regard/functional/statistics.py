@@ -1,9 +1,19 @@
-"""Statistics of attention weights in PyTorch: the counterpart of `reference.statistics`."""
+"""Statistics of attention weights in PyTorch: the counterpart of `reference.statistics`.
+
+`sums_of_weights` needs no weights: it calls a C++ function, compiled at first use, that computes them tile by tile.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.axes import bin_count, bin_width, distance_count
+from regard.functional.int8_weight import compiled_library
 from regard.masks.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
@@ -169,3 +179,68 @@ def statistics_of(
         distance=distance(weights, offsets) if see.distance else None,
         sink_mass=sink_mass,
     )
+
+
+class SumsOfWeights(NamedTuple):
+    """Sums of weights: over the bins of a map, B H R C; over all queries, B H S; of the first key, B H."""
+
+    map: Tensor | None
+    received: Tensor | None
+    sink: Tensor
+
+
+class _Shape(ctypes.Structure):
+    """`Shape` of `statistics.cpp`."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *((name, ctypes.c_int64) for name in ("B", "H", "G", "T", "S", "E")),
+        *((name, ctypes.c_int64 * 3) for name in ("q_strides", "k_strides")),
+        *((name, ctypes.c_int64) for name in ("bin_height", "bin_width", "R", "C")),
+        *((name, ctypes.c_int64) for name in ("first", "last", "chunks", "threads")),
+        ("scale", ctypes.c_double),
+    ]
+
+
+def sums_of_weights(
+    q: Tensor, k: Tensor, lse: Tensor, scale: float, visible: tuple[int, int], bins: int | None, received: bool
+) -> SumsOfWeights | None:
+    """Sums of the weights exp(q kᵀ · scale − LSE), float32 on a CPU; None where there is no C++ compiler.
+
+    q, k      B H T E and B G S E, lse B H T, finite
+    visible   query i sees the keys from i + the first number to i + the second
+    bins      the largest number of bins of the map along each axis; None for no map
+    """
+    function = _compiled_sums()
+    if function is None:
+        return None
+    (B, H, T, E), (G, S) = q.shape, k.shape[1:3]
+    q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
+    lse = lse.contiguous()
+    height, width = (1, 1) if bins is None else (bin_width(T, bins), bin_width(S, bins))
+    R, C = -(-T // height), -(-S // width)
+    threads = torch.get_num_threads()
+    chunks = 1 if 2 * threads <= B * H else -(-2 * threads // (B * H))
+    zeros = q.new_zeros
+    found = SumsOfWeights(
+        map=None if bins is None else zeros(B, H, R, C),
+        received=zeros(B, H, chunks, S) if received else None,
+        sink=zeros(B, H, chunks),
+    )
+    strides = ctypes.c_int64 * 3
+    sizes = (B, H, G, T, S, E, strides(*q.stride()[:3]), strides(*k.stride()[:3]), height, width, R, C)
+    shape = _Shape(*sizes, *visible, chunks, threads, scale)
+    outputs = (None if x is None else x.data_ptr() for x in found)
+    function(ctypes.byref(shape), q.data_ptr(), k.data_ptr(), lse.data_ptr(), *outputs)
+    return SumsOfWeights(found.map, None if found.received is None else found.received.sum(2), found.sink.sum(2))
+
+
+@cache
+def _compiled_sums() -> Any:
+    """The function of `statistics.cpp`; None where there is no C++ compiler."""
+    library = compiled_library(Path(__file__).with_suffix(".cpp"))
+    if library is None:
+        return None
+    function = library.sums_of_weights
+    function.argtypes = [ctypes.c_void_p] * 7
+    function.restype = None
+    return function

@@ -17,6 +17,7 @@ from regard.attention_call import AttentionCall
 from regard.dispatch import observation
 from regard.dispatch.observation import observe_attention
 from regard.functional import statistics
+from regard.functional.statistics import _compiled_sums, sums_of_weights
 from regard.kernels.chunked import forward as module
 from regard.kernels.chunked.forward import observe
 from regard.records import Record
@@ -176,3 +177,72 @@ def test_queries_are_counted_only_where_one_may_be_fully_masked(monkeypatch: pyt
         wanted = (q @ q.mT * 0.5 if mask is None else scores).softmax(-1)[..., 0].mean(-1)
         torch.testing.assert_close(record.sink, wanted)
         assert len(counted) == count
+
+
+needs_compiler = pytest.mark.skipif(_compiled_sums() is None, reason="no C++ compiler")
+MASKS = [None, Mask.causal(), Mask.causal(align="first"), Mask.window(70, 0), Mask.window(5, 33), Mask.window(3, 0)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("mask", MASKS, ids=str)
+@pytest.mark.parametrize(
+    ("H", "G", "T", "S", "E"),
+    [(4, 4, 129, 129, 64), (4, 2, 300, 300, 7), (3, 1, 61, 391, 16), (1, 1, 517, 517, 80), (2, 2, 1100, 1103, 8)],
+)
+def test_compiled_sums_equal_brute_force(
+    H: int, G: int, T: int, S: int, E: int, mask: Mask | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observation, "TINY", 0)
+    monkeypatch.setattr(module, "attend_in_blocks", None)
+    monkeypatch.setattr(observation, "all_weights", None)
+    generator = torch.Generator().manual_seed(T)
+    q = 2 * torch.randn(2, T, H, E, generator=generator).transpose(1, 2)  # as models have them: not contiguous
+    k = 2 * torch.randn(2, S, G, E, generator=generator).transpose(1, 2)
+    scores = reference.attention_scores(q.double().numpy(), k.double().numpy(), mask, scale=E**-0.5)
+    weights, lse = reference.softmax(scores), reference.log_sum_exp(scores)
+    for bins, received in ((256, True), (7, False), (None, True)):
+        see = See(map=bins, received=received)
+        call = AttentionCall(q, k, k, E**-0.5, mask=mask, see=see)
+        check(observe_attention(call, torch.from_numpy(lse).float()), weights, lse, see, "float32")
+
+
+@needs_compiler
+def test_compiled_sums_leave_large_and_undefined_scores_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    q = torch.randn(1, 2, 300, 8, generator=torch.Generator().manual_seed(0))
+    called = []
+
+    def counted(*given: Any) -> Any:
+        called.append(given)
+        return sums_of_weights(*given)
+
+    monkeypatch.setattr(observation, "sums_of_weights", counted)
+    for factor in (1.0, 3.0):
+        large = factor * q
+        lse = torch.logsumexp(large @ large.mT, -1)
+        assert (lse.max() > observation.LARGEST_LSE) == (factor > 1)
+        call = AttentionCall(large, large, q, 1.0, see=See())
+        assert_close(observe_attention(call, lse).map, present(observe(call).map), "statistic", "float32")
+    assert len(called) == 1
+    q[0, 0, 5] = torch.nan
+    lse = torch.logsumexp(q @ q.mT, -1)
+    assert present(observe_attention(AttentionCall(q, q, q, 1.0, see=See()), lse).map).isnan()[0, 0].all()
+    assert len(called) == 1
+
+
+@needs_compiler
+def test_compiled_sums_have_the_same_bits_every_time() -> None:
+    q = torch.randn(1, 1, 900, 8, generator=torch.Generator().manual_seed(0))
+    lse = torch.logsumexp(q @ q.mT, -1)
+    found = [sums_of_weights(q, q, lse, 1.0, (-900, 900), 64, True) for _ in range(3)]
+    for other in found[1:]:
+        for one, again in zip(present(found[0]), present(other), strict=True):
+            assert torch.equal(present(one), present(again))
+
+
+def test_without_a_compiler_pytorch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "_compiled_sums", lambda: None)
+    q = torch.randn(1, 4, 200, 8, generator=torch.Generator().manual_seed(0))
+    scores = reference.attention_scores(q.double().numpy(), q.double().numpy(), scale=1.0)
+    lse = reference.log_sum_exp(scores)
+    record = observe_attention(AttentionCall(q, q, q, 1.0, see=See()), torch.from_numpy(lse).float())
+    check(record, reference.softmax(scores), lse, See(), "float32")

@@ -347,7 +347,7 @@ def all_weights(call: AttentionCall, lse: Tensor | None) -> tuple[Tensor, Tensor
     else:
         scores = _all_heads(call).scores(slice(0, q.shape[2]), 0, k.shape[2])
     weights = torch.softmax(scores, -1)
-    if lse is not None and _is_reliable(lse, call):
+    if lse is not None and is_reliable(lse, call):
         return weights, lse.clone(), scores
     return weights, lse_of_softmax(scores, weights)[0], scores
 
@@ -374,14 +374,14 @@ def _all_heads(call: AttentionCall) -> Slab:
 def is_known(call: AttentionCall, lse: Tensor | None) -> bool:
     """Whether all that `see` requests is an LSE that the other kernel has returned; arguments as for `observe`."""
     requested = call.see is not None and _only_lse(call.see)
-    return lse is not None and requested and call.k.shape[2] > 0 and _is_reliable(lse, call)
+    return lse is not None and requested and call.k.shape[2] > 0 and is_reliable(lse, call)
 
 
 def _only_lse(see: See) -> bool:
     return see == See(map=None, sink=False, lse=see.lse, outputs=see.outputs, qk=see.qk, v=see.v)
 
 
-def _is_reliable(lse: Tensor, call: AttentionCall) -> bool:
+def is_reliable(lse: Tensor, call: AttentionCall) -> bool:
     """Whether the LSE of another kernel is reliable: full precision, and every query surely attends to a key.
 
     For a fully masked query PyTorch's CPU kernel returns an LSE of 0.
@@ -396,8 +396,12 @@ def sees_some_key(mask: BoundMask) -> bool:
     band = mask.rule
     if band is None:
         return True
-    causal = isinstance(band, Band) and band.left is None and band.right is not None and band.right >= 0
-    return causal and mask.reach(slice(0, 1))[1] > 0
+    if not isinstance(band, Band) or band.right is None or band.right < 0:
+        return False
+    if band.left is None:
+        return mask.reach(slice(0, 1))[1] > 0
+    offset = band.offset(mask.frame)  # each query sees the key at its own position, where there is one
+    return band.left >= 0 <= offset and mask.frame.T + offset <= mask.frame.S
 
 
 @torch.no_grad()
@@ -407,7 +411,8 @@ def rectangle(call: AttentionCall, lse: Tensor, rows: slice, cols: slice) -> Ten
     weights = lse.new_zeros(shape)
     if not weights.numel():
         return weights
-    for place, slab in slabs(call):
+    together = lse.is_cpu and weights.numel() <= SCORES_TOGETHER
+    for place, slab in [((), _all_heads(call))] if together else slabs(call):
         shift = lse[place][..., rows, None]
         masked = shift == -torch.inf  # fully masked or padding
         if is_imprecise(shift, torch.finfo(shift.dtype).eps):

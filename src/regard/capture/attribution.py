@@ -228,7 +228,7 @@ class _Stream:
         self._output = output
         self._norm, blocks = self._norm_above_layers(output.x)
         if not blocks:
-            raise ArgumentError("attribution-norm")
+            raise ArgumentError("attribution-blocks")
         for block in blocks:
             self._check_sum(block, self._inside(block))
         inside = {record.name for block in blocks for record in self._inside(block)}

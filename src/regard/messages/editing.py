@@ -264,6 +264,12 @@ MESSAGES: dict[str, Message] = {
         zh="在这个模型的各层与输出层之间没有找到最终的归一化（LayerNorm 或 RMSNorm），因此无法得知各头对 logit 的贡献；"
         "请使用 regard.effect",
     ),
+    "attribution-blocks": Message(
+        en="no module of this model takes the residual stream and returns it with attention added, so what heads add "
+        "to a logit is unknown; add inside the module of each layer, or use regard.effect",
+        zh="这个模型里没有输入残差流并返回加上注意力之后的残差流的模块，因此无法得知各头对 logit 的贡献；"
+        "请在每层的模块内部做加法，或使用 regard.effect",
+    ),
     "attribution-layers": Message(
         en="the layer of {name} does not simply add its output to the residual stream (as post-norm layers do not), so "
         "what its heads add to a logit is unknown; use regard.effect",

@@ -14,6 +14,7 @@ import regard
 from regard.capture.model_facts import MAX_VISITS, attribute_of, facts_of
 from regard.capture.module_names import ModuleNames
 from regard.errors import ArgumentError
+from regard.layers import MultiHeadAttention
 
 
 def model() -> nn.Sequential:
@@ -140,3 +141,22 @@ def test_attributes_of_a_module_its_class_and_what_it_wraps() -> None:
     assert attribute_of(flagged, "is_cross_attention") is None
     setattr(flagged, "is_cross_attention", False)  # noqa: B010 - no attribute that the class declares
     assert attribute_of(flagged, "is_cross_attention") is False
+
+
+class AddsOutside(nn.Module):
+    """A decoder that adds attention to the residual stream itself, not inside a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.norm, self.output = nn.Embedding(9, 8), nn.LayerNorm(8), nn.Linear(8, 9)
+        self.layer = MultiHeadAttention(8, 2)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(ids)
+        logits: torch.Tensor = self.output(self.norm(x + self.layer(x)))
+        return logits
+
+
+def test_attribution_of_a_sum_outside_of_the_layers_says_that_no_layer_adds() -> None:
+    with pytest.raises(ArgumentError, match="no module of this model takes the residual stream"):
+        regard.logit_attribution(AddsOutside().eval(), torch.tensor([[1, 2, 3]]))

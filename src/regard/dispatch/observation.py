@@ -128,6 +128,9 @@ def _observe(call: AttentionCall, lse: Tensor | None) -> Statistics:
 LARGEST_LSE = 64.0
 """The rounding error of a weight exp(score − LSE) is at most 4e-6 up to here. Beyond, weights are normalised."""
 
+MOST_KEYS = 2**16
+"""Of a call that the compiled function computes: each of its threads holds the keys of a head and 128 rows of sums."""
+
 
 @torch.no_grad()
 def _observe_compiled(call: AttentionCall, lse: Tensor) -> Statistics | None:
@@ -144,7 +147,9 @@ def _observe_compiled(call: AttentionCall, lse: Tensor) -> Statistics | None:
         or call.softcap is not None
     ):
         return None
-    if not q.is_cpu or q.dtype != torch.float32 or k.dtype != torch.float32 or not q.numel() or not k.numel():
+    if not all(type(x) is Tensor and x.is_cpu and x.dtype == torch.float32 and x.numel() for x in (q, k, lse)):
+        return None  # a subclass, such as a DTensor, has no memory of its own
+    if k.shape[2] > MOST_KEYS:
         return None
     if not (band is None or isinstance(band, Band)) or is_known(call, lse) or not is_reliable(lse, call):
         return None

@@ -282,7 +282,7 @@ def temperatures_of(logits: Array, first: int = 0) -> Temperatures:
     """log Σ p^(1/T) of the rows of the logits, 1 T W, for each T of STOPS; () for the rows before `first`.
 
     >>> [round(one, 3) for one in temperatures_of(np.log([[[0.5, 0.25, 0.25]]])).log_sums[0][2:5]]  # 0.6, 0.8, 1
-    [-0.665, -0.264, 0.0]
+    [-0.667, -0.256, 0.0]
     """
     rows = _log_probabilities(logits)[0][first:]
     sums = np.stack([log_sum_exp(rows / T) for T in STOPS], -1)

@@ -23,6 +23,43 @@ CONFIG: dict[str, Any] = {
     "max_position_embeddings": 16,
     "tie_word_embeddings": True,
 }
+_SIZES: dict[str, Any] = {name: value for name, value in CONFIG.items() if name != "model_type"}
+_GROUPED = _SIZES | {"num_key_value_heads": 1, "head_dim": 6, "num_hidden_layers": 2, "rope_theta": 1e4}
+_WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"]}
+_PAIR: dict[str, Any] = {
+    "vocab_size": 11,
+    "d_model": 8,
+    "max_position_embeddings": 16,
+    "is_encoder_decoder": True,
+    "activation_function": "gelu",
+    "scale_embedding": True,
+    **{f"{side}_{name}": 2 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")},
+    **{f"{side}_ffn_dim": 6 for side in ("encoder", "decoder")},
+}
+_LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_ENCODER = _SIZES | {"num_key_value_heads": None, "hidden_act": "gelu", "layer_norm_eps": 1e-12}
+_GEMMA = _GROUPED | _WINDOWS | {"query_pre_attn_scalar": 6, "hidden_activation": "gelu_pytorch_tanh"}
+_GPT2 = {"vocab_size": 11, "n_embd": 8, "n_head": 2, "n_layer": 2, "n_positions": 16, "n_inner": None}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "bart": _PAIR,
+    "bert": _ENCODER | {"type_vocab_size": 2},
+    "distilbert": {"vocab_size": 11, "dim": 8, "n_heads": 2, "n_layers": 2, "hidden_dim": 6},
+    "gemma2": _GEMMA | {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
+    "gemma3_text": _GEMMA | {"rope_local_base_freq": 1e4, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "gpt2": _GPT2 | {"activation_function": "gelu_new"},
+    "gpt_neox": _SIZES | {"num_key_value_heads": None, "rotary_pct": 0.5, "use_parallel_residual": True},
+    "llama": _GROUPED | {"rope_scaling": _LLAMA3 | {"original_max_position_embeddings": 8}, "attention_bias": True},
+    "marian": _PAIR | {"activation_function": "swish", "decoder_vocab_size": 11},
+    "mistral": _GROUPED | {"sliding_window": 4},
+    "opt": _SIZES | {"ffn_dim": 6, "word_embed_proj_dim": 8, "do_layer_norm_before": True},
+    "phi3": _SIZES | {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}},
+    "qwen2": _SIZES | {"use_sliding_window": True, "max_window_layers": 1, "sliding_window": 4},
+    "qwen3": _GROUPED | _WINDOWS | {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}, "use_sliding_window": True},
+    "roberta": _ENCODER | {"type_vocab_size": 1, "max_position_embeddings": 18},
+    "t5": {"vocab_size": 11, "d_model": 8, "d_kv": 4, "d_ff": 6, "num_heads": 2, "num_layers": 2}
+    | {"feed_forward_proj": "gated-gelu", "relative_attention_num_buckets": 8, "is_encoder_decoder": True},
+}
+"""A small config.json of every family; `model_type` is its name."""
 _LAYER = "model.layers.0"
 SHAPES: dict[str, tuple[int, ...]] = {
     "model.embed_tokens.weight": (11, 8),

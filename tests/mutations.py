@@ -1,6 +1,7 @@
 """Random mutations for fuzzers: of a JSON tree, of the header of a safetensors file, of bytes."""
 
 import json
+import marshal
 import random
 from typing import Any
 
@@ -26,14 +27,22 @@ def places(tree: Any, most: int = 24) -> list[tuple[Any, ...]]:
 
 
 def copy_of(tree: Any) -> Any:
-    return json.loads(json.dumps(tree))
+    return marshal.loads(marshal.dumps(tree))  # a fifth of the time of JSON
+
+
+class Original:
+    """A tree of which many mutants are made: what all of them begin with is kept."""
+
+    def __init__(self, tree: Any) -> None:
+        self.copied, self.places = marshal.dumps(tree), places(tree)
 
 
 def mutated(tree: Any, rng: random.Random) -> Any:
     """A copy with one to three changes: a value replaced, removed, duplicated, moved, or a number changed slightly."""
-    copy = copy_of(tree)
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        path = rng.choice(places(copy))
+    original = tree if isinstance(tree, Original) else Original(tree)
+    copy = marshal.loads(original.copied)
+    for number in range(rng.choice((1, 1, 1, 2, 3))):
+        path = rng.choice(places(copy) if number else original.places)
         if not path:
             continue
         at = copy

@@ -5,6 +5,7 @@ order than Hugging Face; `GgufTensors` undoes that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -329,16 +330,7 @@ def _unrotated(found: np.ndarray, heads: int) -> np.ndarray:
 
 def _their_names(file: GgufFile, family: str, gated: bool) -> dict[str, str]:
     """The name of each tensor in the file by its name in Hugging Face's layout; an unknown one keeps its own."""
-    import gguf
-
-    known = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
-    modules = gguf.get_tensor_name_map(known[file.metadata["general.architecture"]], 1)
-    table: dict[str, str] = {}
-    for pattern, target in FAMILIES[family].names.items():
-        module = pattern.replace("#", "0")
-        name = modules.get_name(module) or modules.get_name(module.removeprefix(FAMILIES[family].prefix))
-        if name is not None and target is not None and (gated or not pattern.endswith(".wi_1")):
-            table[name.replace(".0.", ".#.") if "#" in pattern else name] = pattern
+    table = _module_names(file.metadata["general.architecture"], family, gated)
     found = {}
     for tensor in file:
         if tensor in _UNUSED:
@@ -348,6 +340,22 @@ def _their_names(file: GgufFile, family: str, gated: bool) -> dict[str, str]:
         theirs = table.get(module if number is None else module.replace(f".{number}.", ".#.", 1))
         found[tensor if theirs is None else f"{theirs.replace('#', number or '')}.{leaf}"] = tensor
     return found
+
+
+@cache
+def _module_names(architecture: str, family: str, gated: bool) -> dict[str, str]:
+    """The name of each module in Hugging Face's layout by its name in the file; # stands for the number of a layer."""
+    import gguf
+
+    known = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
+    modules = gguf.get_tensor_name_map(known[architecture], 1)
+    table: dict[str, str] = {}
+    for pattern, target in FAMILIES[family].names.items():
+        module = pattern.replace("#", "0")
+        name = modules.get_name(module) or modules.get_name(module.removeprefix(FAMILIES[family].prefix))
+        if name is not None and target is not None and (gated or not pattern.endswith(".wi_1")):
+            table[name.replace(".0.", ".#.") if "#" in pattern else name] = pattern
+    return table
 
 
 def read_gguf(path: Path) -> tuple[GgufFile, Keys, GgufTensors]:

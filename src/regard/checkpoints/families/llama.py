@@ -267,6 +267,9 @@ def _gemma3_positions(keys: ConfigKeys) -> Rotary:
     strange = sorted(table.keys() - set(_LAYER_TYPES))
     if strange:
         raise keys.invalid("rope_parameters", strange[0], ", ".join(_LAYER_TYPES))
+    for kind, value in table.items():
+        if not isinstance(value, dict | None):
+            raise keys.invalid(f"rope_parameters.{kind}", value, "{…}")
     scaling = dict(keys.table("rope_scaling") or {})
     bases = keys.take("rope_theta", 1_000_000.0), keys.take("rope_local_base_freq", 10_000.0)
     wide, local = (

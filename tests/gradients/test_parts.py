@@ -14,9 +14,9 @@ from narrowing import Three
 from tolerances import assert_close
 from torch.autograd import gradcheck
 
-from regard.functional import norms as f_norms
 from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
+from regard.functional import position_wise as f_norms
 from regard.functional import positions as f_positions
 from regard.layer_checks import Pairing
 from regard.reference import norms as r_norms

@@ -22,9 +22,9 @@ from torch.nn import functional as torchs_own
 
 from regard.config import YarnScaling
 from regard.errors import RegardError
-from regard.functional import norms as f_norms
 from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
+from regard.functional import position_wise as f_norms
 from regard.functional import positions as f_positions
 from regard.layer_checks import Pairing
 from regard.reference import norms as r_norms

@@ -21,8 +21,7 @@ from regard.functional.attention import (
     split_heads,
 )
 from regard.functional.fused import sdpa
-from regard.functional.norms import layer_norm, rms_norm
-from regard.functional.position_wise import feed_forward, gated_feed_forward, gelu, relu, silu
+from regard.functional.position_wise import feed_forward, gated_feed_forward, gelu, layer_norm, relu, rms_norm, silu
 from regard.functional.positions import (
     Rotations,
     alibi_bias,

@@ -18,8 +18,9 @@ from regard.config import TransformerConfig
 from regard.errors import ArgumentError, RegardError, TooLargeError
 from regard.files.output import reason_of
 from regard.generation.beams import max_translation_length
+from regard.language.embedding import padded
 from regard.language.input_text import check_text
-from regard.language.model import LanguageModel, padded
+from regard.language.model import LanguageModel
 from regard.language.seeing import Seen, SilencedToken, labels
 from regard.records import See
 from regard.trace import Trace

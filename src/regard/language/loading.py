@@ -32,6 +32,7 @@ from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError, require_package
 from regard.files.output import reason_of, write_bytes
 from regard.files.safe_open import read_file
+from regard.language.embedding import module_files
 from regard.language.hub_files import (
     LARGEST_TOKENIZER_CONFIG,
     SETTINGS,
@@ -380,11 +381,8 @@ COPIED = (
     "spiece.model",
     "source.spm",
     "target.spm",
-    "modules.json",
-    "sentence_bert_config.json",
-    "1_Pooling/config.json",
 )
-"""The files beside the weights that a folder of the hub may have."""
+"""The files beside the weights that a folder of the hub may have, without those of sentence-transformers."""
 
 
 class Converted(NamedTuple):
@@ -446,7 +444,7 @@ def _from_hub(source: Path, target: Path) -> str:
     _write(target, family, stored, files.config)
     # The keys as their author wrote them: they describe the same model.
     write_bytes(target / CONFIG, read_file(source / CONFIG, most=LARGEST_TOKENIZER_CONFIG, within=source))
-    _copy(source, target, COPIED)
+    _copy(source, target, (*COPIED, *module_files(source)))
     return family
 
 

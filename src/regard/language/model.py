@@ -1,11 +1,9 @@
 """LanguageModel: a model with its tokenizer and its settings.
 
-Its methods are implemented in `translating`, `generating` and `seeing`; `embed` is here. They do not depend on how the
-model computes. Folders of sentence-transformers describe the pooling of `embed` in modules.json; without it, the mean
-of all tokens, normalised.
+Its methods are implemented in `translating`, `generating`, `seeing`, `chat` and `embedding`. They do not depend on how
+the model computes.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 
 from regard.arrays import convert_like, to_numpy
-from regard.checkpoints.gguf_file import GgufFile, is_gguf
-from regard.checkpoints.model_folder import file_in_folder, read_json
 from regard.config import TransformerConfig
-from regard.errors import ArgumentError, FileError
 from regard.language.hub_files import Settings, SpecialIds
-from regard.language.input_text import check_text
 from regard.masks import Mask
-from regard.messages import Listed
 from regard.text.tokenizer import AnyTokenizer
 
 if TYPE_CHECKING:
@@ -76,12 +69,13 @@ class LanguageModel:
         return self.config.d_model
 
     def token_vectors(self, texts: list[list[int]]) -> "list[np.ndarray]":
-        """An encoder's vectors for the ids of each text, (T, D) each; the texts are one batch."""
+        """The vectors for the ids of each text, (T, D) each, before the output layer; the texts are one batch."""
+        from regard.language.embedding import padded
+
         parameters = getattr(self.model, "parameters", None)
         like = None if parameters is None else next(parameters())
         ids, keep = (convert_like(array, like) for array in padded(texts))
-        # A decoder that is stored without its output layer returns its vectors.
-        run = self.model if self.config.kind == "decoder" else self.model.encode
+        run = self.model.vectors if self.config.kind == "decoder" else self.model.encode
         vectors = to_numpy(run(ids, mask=Mask.from_keep(keep)))  # B T D
         return [each[: len(one)] for each, one in zip(vectors, texts, strict=True)]
 
@@ -234,13 +228,19 @@ class LanguageModel:
         warn_about_input(self, found.notes)
         return found
 
-    def embed(self, texts: str | Sequence[str]) -> "np.ndarray":
+    def embed(self, texts: str | Sequence[str], *, prompt: str | None = None) -> "np.ndarray":
         """One vector for each text, float32: (D,) for a single text, (N, D) for several.
 
-        Pooled and normalised as the model's folder says (modules.json of sentence-transformers), else the mean of the
-        tokens' vectors, normalised. Raises ArgumentError where the model is not an encoder.
+        prompt   the name of one of the prompts of the folder, such as "query", which is put before each text; by
+                 default the one that the folder names, if any
+
+        Pooled, changed by dense layers and normalised as the model's folder says (modules.json of
+        sentence-transformers), else the mean of the tokens' vectors, normalised. Raises ArgumentError where the model
+        is not an encoder and its folder says nothing.
         """
-        return embed(self, texts, read_pooling(self.folder))
+        from regard.language.embedding import embed
+
+        return embed(self, texts, prompt)
 
     def silence(self, seen: "Seen", module: str, head: int) -> "list[SilencedToken]":
         """What one head does for the output: the probability of every written token with it and without it.
@@ -266,127 +266,3 @@ class LanguageModel:
         from regard.language.seeing import predictions_without
 
         return predictions_without(self, seen, module, head, edge)
-
-
-LARGEST_BATCH, MOST_PADDING = 4096, 1.25
-"""The tokens of a batch, and the longest text of a batch over its shortest: more padding costs more than it saves."""
-MODULES, POOLING, LENGTH = "modules.json", "config.json", "sentence_bert_config.json"
-Mode = Literal["mean", "cls", "max"]
-_MODES: dict[str, Mode] = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-}
-
-
-class Pooling(NamedTuple):
-    """How the vectors of the tokens become one vector, and the most tokens that are read."""
-
-    mode: Mode = "mean"
-    normalised: bool = True
-    longest: int | None = None
-
-
-def embed(model: "LanguageModel", texts: str | Sequence[str], pooling: Pooling) -> np.ndarray:
-    """The implementation of `LanguageModel.embed`: (D,) for one text, (N, D) for several."""
-    rows = [texts] if isinstance(texts, str) else list(texts)
-    if model.settings.task != "encoding":
-        raise ArgumentError("embed-task", name=model.name)
-    ids = [_ids(model, text, pooling) for text in rows]
-    found = np.zeros((len(rows), model.width), np.float32)
-    for batch in batches([len(one) for one in ids]):
-        vectors = model.token_vectors([ids[row] for row in batch])
-        found[batch] = [_pooled(each, pooling) for each in vectors]
-    row: np.ndarray = found[0] if isinstance(texts, str) else found
-    return row
-
-
-def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Rows of similar length together, the shortest first; a batch has at most LARGEST_BATCH tokens, padding included.
-
-    >>> batches([3, 4000, 2, 300, 3])
-    [[2], [0, 4], [3], [1]]
-    """
-    found: list[list[int]] = []
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        size = lengths[row]
-        fits = found and size * (len(found[-1]) + 1) <= LARGEST_BATCH
-        if found and fits and size <= MOST_PADDING * lengths[found[-1][0]]:
-            found[-1].append(row)
-        else:
-            found.append([row])
-    return found
-
-
-def _ids(model: "LanguageModel", text: str, pooling: Pooling) -> list[int]:
-    """The ids of a text with those around it, cut at the longest text that the model reads."""
-    check_text(text)
-    bare = model.tokenizer.encode(text)
-    most = min(n for n in (pooling.longest, model.limit, 2**20) if n is not None) - len(model.special.around([]))
-    ids = model.special.around(bare[:most])
-    if not ids:
-        raise ArgumentError("translate-empty")
-    return ids
-
-
-def padded(texts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (B, T), padded on the right, and which of them are of the text."""
-    lengths = np.array([len(ids) for ids in texts])
-    keep = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.zeros(keep.shape, np.int64)
-    ids[keep] = np.concatenate(texts)
-    return ids, keep
-
-
-def _pooled(vectors: np.ndarray, pooling: Pooling) -> np.ndarray:
-    """The vector (D,) of a text from those of its tokens (T, D)."""
-    vector = {"mean": vectors.mean(0), "cls": vectors[0], "max": vectors.max(0)}[pooling.mode]
-    if not pooling.normalised:
-        return np.asarray(vector, np.float32)
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
-
-
-def read_pooling(folder: Path) -> Pooling:
-    """The pooling of a folder, or of a GGUF file. Raises FileError for one that we do not compute."""
-    if is_gguf(folder):
-        return _gguf_pooling(folder)
-    if not os.path.lexists(folder / MODULES):
-        return Pooling()
-    modules = read_json(file_in_folder(folder, MODULES))
-    if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
-        raise FileError("model-garbled", path=str(folder / MODULES), place="[…]")
-    kinds = [str(one.get("type", "")).rpartition(".")[2] for one in modules]
-    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
-    if strange:
-        raise FileError("embed-module", path=str(folder / MODULES), found=Listed.few(strange))
-    mode: Mode = "mean"
-    for kind, one in zip(kinds, modules, strict=True):
-        if kind == "Pooling":
-            mode = _mode(folder, str(one.get("path", "")))
-    return Pooling(mode, "Normalize" in kinds, _longest(folder))
-
-
-def _gguf_pooling(path: Path) -> Pooling:
-    found = GgufFile(path).metadata.get("bert.pooling_type", 1)
-    if found not in (1, 2):
-        raise FileError("embed-module", path=str(path), found=f"bert.pooling_type = {found}")
-    return Pooling("mean" if found == 1 else "cls")
-
-
-def _mode(folder: Path, name: str) -> Mode:
-    part = folder / name
-    if Path(name).name != name or not name:
-        raise FileError("model-garbled", path=str(folder / MODULES), place=name[:80])
-    about: Any = read_json(file_in_folder(part, POOLING))
-    chosen = [key for key, value in about.items() if key.startswith("pooling_mode_") and value is True]
-    if len(chosen) != 1 or chosen[0] not in _MODES:
-        raise FileError("embed-module", path=str(part / POOLING), found=Listed.few(chosen or ["–"]))
-    return _MODES[chosen[0]]
-
-
-def _longest(folder: Path) -> int | None:
-    if not os.path.lexists(folder / LENGTH):
-        return None
-    about: Any = read_json(file_in_folder(folder, LENGTH))
-    found = about.get("max_seq_length") if isinstance(about, dict) else None
-    return found if isinstance(found, int) and 2 <= found <= 2**20 else None

@@ -114,13 +114,22 @@ MESSAGES: dict[str, Message] = {
         zh="{name} 是编码器，不生成文字；请去掉 output",
     ),
     "embed-task": Message(
-        en="{name} has no encoder output to average: embed needs an encoder such as BERT",
-        zh="{name} 没有编码器，不能计算句向量；embed 需要 BERT 这样的编码器",
+        en="{name} writes text, and nothing in its folder says how its vectors become one: embed needs an encoder such "
+        "as BERT, or a folder with modules.json of sentence-transformers",
+        zh="{name} 是生成文字的模型，文件夹里没有说明怎样得到句向量；embed 需要 BERT 这样的编码器，"
+        "或带有 sentence-transformers 的 modules.json 的文件夹",
     ),
     "embed-module": Message(
-        en="{path} asks for {found}, which regard does not compute; supported: the mean, the first and the largest of "
-        "the tokens' vectors, and normalisation",
-        zh="{path} 要求 {found}，regard 不支持；支持的有：词元向量的平均、第一个、最大值，以及归一化",
+        en="{path} asks for {found}, which regard does not compute; it computes a Transformer, one Pooling (cls, max, "
+        "mean, mean_sqrt_len_tokens, weightedmean, lasttoken), then Dense (Identity, Tanh, Sigmoid, ReLU, GELU, SiLU) "
+        "and Normalize of sentence_transformers; use that package for this model",
+        zh="{path} 要求 {found}，regard 不支持；支持的有：sentence_transformers 的 Transformer、一个 Pooling"
+        "（cls、max、mean、mean_sqrt_len_tokens、weightedmean、lasttoken），以及其后的 Dense"
+        "（Identity、Tanh、Sigmoid、ReLU、GELU、SiLU）和 Normalize；这个模型请用该软件包计算",
+    ),
+    "embed-dense": Message(
+        en="{path} has {found}, and the config.json beside it wants {wanted}; download both files again",
+        zh="{path} 里是 {found}，而同一文件夹的 config.json 要求 {wanted}；请重新下载这两个文件",
     ),
     "tokenizer-absent": Message(
         en="this model's folder has no tokenizer that regard reads, such as tokenizer.json, so a text is a list of ids "

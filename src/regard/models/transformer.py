@@ -141,16 +141,40 @@ class Transformer(nn.Module):
         Without a vocabulary, ids and source are vectors (B, T, D), and the output is vectors. Ids outside the
         vocabulary are reported only where reading values is free: on the CPU, outside of a traced graph.
         """
+        return self.logits(
+            self.vectors(
+                ids,
+                source,
+                mask=mask,
+                source_mask=source_mask,
+                segments=segments,
+                positions=positions,
+                attend=attend,
+            )
+        )
+
+    def vectors(
+        self,
+        ids: Tensor,
+        source: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        source_mask: Mask | Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        attend: Attend = attend_in_model,
+    ) -> Tensor:
+        """What the output layer reads, (B, T, D); the arguments are those of `forward`."""
         inputs.check_sides(self.config, source, source_mask)
         if self.decoder is None:
-            return self.logits(self.encode(ids, segments=segments, mask=mask, positions=positions, attend=attend))
+            return self.encode(ids, segments=segments, mask=mask, positions=positions, attend=attend)
         memory = None if source is None else self.encode(source, mask=source_mask, attend=attend)
         x = self.embed(ids, segments)
         if memory is not None:
             inputs.check_samples("source", len(memory), len(x))
         positions = checked_positions(self.config, positions, x)
         span = full_span(x, len(self.decoder.layers), causal=True, mask=mask, positions=positions)
-        return self.logits(self.decoder(x, span, memory, source_mask, attend))
+        return self.decoder(x, span, memory, source_mask, attend)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None, *, source: bool = False) -> Tensor:
         """Ids (B, T) to vectors (B, T, D); without a vocabulary the input vectors."""

@@ -82,16 +82,33 @@ class Transformer:
         positions     (T,) or (B, T); default 0 … T − 1
         observer      called with the name and the output of every part
         """
+        net = self._network(attend, observer)
+        return logits_of(net, self._vectors(net, ids, source, mask, source_mask, segments, positions))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def vectors(self, ids: Any, *, mask: Any = None, attend: Attend | None = None) -> np.ndarray:
+        """What the output layer reads, (B, T, D), for ids (B, T); `mask` as for a call."""
+        return self._vectors(self._network(attend), ids, mask=mask)
+
+    def _vectors(
+        self,
+        net: Network,
+        ids: Any,
+        source: Any = None,
+        mask: Any = None,
+        source_mask: Any = None,
+        segments: Any = None,
+        positions: Any = None,
+    ) -> np.ndarray:
         config = self.config
         ids, source = self._checked_inputs(ids, source, source_mask)
         segments, at = checked_segments(segments, ids, config), checked_positions(positions, ids, config)
         mask = checked_mask(mask, ids, config)
         source_mask = None if source is None else checked_mask(source_mask, source, config, ids)
-        net = self._network(attend, observer)
         memory = {} if source is None else encode_source(net, source, source_mask)
         side: Side = "encoder" if config.kind == "encoder" else "decoder"
         span = Span(side=side, positions=at, keys=at, mask=mask, memory=memory, memory_mask=source_mask)
-        return logits_of(net, stack(net, span, embed(net, ids, segments)))
+        return stack(net, span, embed(net, ids, segments))
 
     @np.errstate(over="ignore", invalid="ignore")
     def encode(self, ids: Any, *, segments: Any = None, mask: Any = None, attend: Attend | None = None) -> np.ndarray:

@@ -19,12 +19,12 @@ import numpy as np
 from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.checkpoints.families import FAMILIES, ConfigKeys, TensorPlace
-from regard.checkpoints.families.family import Target
+from regard.checkpoints.families.family import Family, Target
 from regard.checkpoints.gguf_model import GgufTensors
 from regard.checkpoints.tensor_file import CONFIG, DTYPES, MOST_TENSORS, TensorFile, check_dtypes, write_model_files
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights, weight_shapes
-from regard.errors import ArgumentError, FileError, RegardError
+from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
 from regard.files.json_and_toml import JsonError, parse_json
 from regard.files.safe_open import UNLIMITED, check_file, read_file
 from regard.messages import Listed
@@ -262,6 +262,7 @@ def of_family(path: Path, about: Mapping[str, Any], open_tensors: Callable[[], H
         numbers = Listed(f"{name} = {value}" for name, value in keys.numbers.items())
         raise FileError("config-numbers", path=str(path), reason=error, numbers=numbers) from error
     try:
+        config = _untied_if_different(family, config, tensors)
         weights = HubWeights(tensors, family.places(tensors.shapes, config))
         check_weights(weights.shapes, config)
     except RegardError as error:
@@ -272,6 +273,32 @@ def of_family(path: Path, about: Mapping[str, Any], open_tensors: Callable[[], H
                 "model-tensor-dtype", path=str(tensors.path), tensor=name, found=dtype, choices=Listed(FLOATS)
             )
     return config, weights, unused, family.unused(tensors)
+
+
+def _untied_if_different(family: Family, config: TransformerConfig, tensors: HubTensors) -> TransformerConfig:
+    """The config without a tied output, where the files hold another table for it; as transformers 5 decides.
+
+    Raises UnknownNameError where they hold several different tables of embeddings, which our model does not have.
+    """
+    tables = family.tables(tensors.shapes, config)
+    if not tables["embedding"]:  # they may hold the table under the name of the output only
+        return config
+    first, *others = tables["embedding"]
+    if any(not _is_same(tensors, first, one) for one in others):
+        raise UnknownNameError("weights-tables", names=Listed(tables["embedding"]))
+    if config.output is None or all(_is_same(tensors, first, one) for one in tables.get("output", ())):
+        return config
+    return replace(config, output=replace(config.output, tied=False))
+
+
+def _is_same(tensors: HubTensors, one: str, other: str) -> bool:
+    """Whether two tensors hold the same numbers; the memory of reading them is freed."""
+    if tensors.shapes[one] != tensors.shapes[other] or tensors.dtypes[one] not in FLOATS:
+        return tensors.shapes[one] != tensors.shapes[other]  # a wrong shape or dtype has its own error
+    found = bool(np.array_equal(tensors.raw(one), tensors.raw(other)))
+    for name in (one, other):
+        tensors.release(name)
+    return found
 
 
 # --- writing ---------------------------------------------------------------------------------------------

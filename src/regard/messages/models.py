@@ -57,6 +57,11 @@ MESSAGES: dict[str, Message] = {
         en="{count} weights belong to no part of this model: {names}; were they saved with the same config?",
         zh="有 {count} 个权重不属于这个模型的任何部分：{names}；保存时用的是同一个 config 吗？",
     ),
+    "weights-tables": Message(
+        en="{names} hold different embeddings, and regard computes one table for both sides; use the transformers "
+        "package",
+        zh="{names} 里的嵌入表不同，而 regard 两侧只用一张表；请用 transformers 计算",
+    ),
     "weights-shape": Message(
         en="{count} weights differ in shape from the config (found ≠ expected): {names}",
         zh="有 {count} 个权重的形状与 config 不符（实际 ≠ 预期）：{names}",

@@ -20,7 +20,7 @@ from transformers import AutoModel, GPT2Config, GPT2Model
 from regard import reference
 from regard.checkpoints import read_model
 from regard.checkpoints.families import FAMILIES, ConfigKeys, Family
-from regard.checkpoints.hub_folder import HubWeights
+from regard.checkpoints.hub_folder import HubWeights, write_hub_model
 from regard.checkpoints.model_folder import Stored
 from regard.config import Learned, Norm, Output, TransformerConfig
 from regard.errors import FileError
@@ -88,6 +88,61 @@ def test_an_encoder_without_its_word_predictions(family: str, tmp_path: Path) ->
     assert_equal_logits(stored, theirs)
 
 
+TIED = {"llama": "lm_head.weight", "bert": "cls.predictions.decoder.weight", "t5": "lm_head.weight"}
+
+
+@pytest.mark.parametrize("family", TIED)
+@pytest.mark.parametrize("differs", [True, False])
+def test_a_tied_output_with_a_table_in_the_file(family: str, differs: bool, tmp_path: Path) -> None:
+    """Another table than that of the embeddings counts, whatever the config says, as in transformers 5."""
+    about = MODELS[family](CASES["llama all heads, biases, tied" if family == "llama" else family]())
+    about.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert TIED[family] not in tensors
+    name = next(
+        one for one in tensors if one.endswith(("embed_tokens.weight", "word_embeddings.weight", "shared.weight"))
+    )
+    table = tensors[name].clone()
+    tensors[TIED[family]] = torch.randn_like(table) if differs else table
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    theirs = MODELS[family].from_pretrained(tmp_path, attn_implementation="eager").eval()
+    assert torch.equal(theirs.get_output_embeddings().weight, tensors[TIED[family]])
+    stored = read_model(tmp_path)
+    assert stored.config.output is not None
+    assert stored.config.output.tied is not differs
+    assert_equal_logits(stored, theirs)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_t5_that_does_not_scale(own: bool, tmp_path: Path) -> None:
+    """With and without a table of its own for the output."""
+    theirs = MODELS["t5"](CASES["t5 gated, untied"]()).eval()
+    if own:
+        theirs.lm_head.weight = nn.Parameter(torch.randn_like(theirs.lm_head.weight))
+    theirs.save_pretrained(tmp_path)
+    assert ("lm_head.weight" in load_file(tmp_path / "model.safetensors")) is own
+    stored = read_model(tmp_path)
+    assert stored.config.output == Output(tied=not own, scaled=False)
+    assert_equal_logits(stored, theirs)
+    again = tmp_path / "again"
+    write_hub_model(again, "t5", stored.config, stored.tensors, more={"decoder_start_token_id": 0})
+    assert read_model(again).config.output == stored.config.output
+    assert MODELS["t5"].from_pretrained(again).config.scale_decoder_outputs is False
+
+
+def test_two_tables_of_embeddings_are_refused(tmp_path: Path) -> None:
+    theirs = their_model("bart")
+    theirs.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["model.decoder.embed_tokens.weight"] = tensors["model.shared.weight"].clone()
+    save_file(tensors, tmp_path / "model.safetensors")
+    assert_equal_logits(read_model(tmp_path), theirs)
+    tensors["model.decoder.embed_tokens.weight"][0] += 1
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(FileError, match="different embeddings"):
+        read_model(tmp_path)
+
+
 def test_gpt2_under_its_first_names(tmp_path: Path) -> None:
     """The files of 2019: without a prefix, with the causal mask as a tensor, without an output layer."""
     theirs = their_model("gpt2")
@@ -111,6 +166,14 @@ def test_old_names_of_norms(tmp_path: Path) -> None:
     assert renamed.keys() != tensors.keys()
     save_file(renamed, tmp_path / "model.safetensors")
     assert_equal_logits(read_model(tmp_path), theirs)
+
+
+@pytest.mark.parametrize("value", ["default", 3, [], True])
+def test_a_kind_of_layer_whose_rotation_is_no_object(value: Any) -> None:
+    """Of a mutated config.json: it ended in a TypeError."""
+    keys = ConfigKeys(Path("config.json"), {"rope_parameters": {"full_attention": value}})
+    with pytest.raises(FileError, match=r"rope_parameters\.full_attention"):
+        FAMILIES["gemma3_text"].config(keys)
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3_text", "gpt_neox", "opt"])

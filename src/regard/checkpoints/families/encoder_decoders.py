@@ -158,8 +158,9 @@ def _t5_config(keys: ConfigKeys) -> TransformerConfig:
         if keys.take(copy, value) != value:
             raise keys.different({"feed_forward_proj": projection, copy: keys.take(copy, value)})
     layers = keys.count("num_layers", 6, "num_hidden_layers")
-    # Version 1.1 has an output layer of its own, without scaling; new files say only the latter.
-    tied = keys.flag("scale_decoder_outputs", keys.flag("tie_word_embeddings", True))
+    # Version 1.1 does not scale the vectors before the output layer. It has a table of its own there, if the file does.
+    scaled = keys.flag("scale_decoder_outputs", keys.flag("tie_word_embeddings", True))
+    tied = scaled or (bool(keys.tensors) and "lm_head.weight" not in keys.tensors)
     decoder_layers = keys.count("num_decoder_layers", layers)
     return TransformerConfig(
         vocab_size=keys.count("vocab_size", 32_128),
@@ -177,7 +178,7 @@ def _t5_config(keys: ConfigKeys) -> TransformerConfig:
         norm=Norm(kind="rms", place="pre", final=True, eps=keys.number("layer_norm_epsilon", 1e-6)),
         attention=AttentionStyle(scale=1.0),
         biases=Biases.none(),
-        output=Output(tied=tied, scaled=tied) if has_decoder else None,
+        output=Output(tied=tied, scaled=scaled) if has_decoder else None,
     )
 
 
@@ -197,7 +198,7 @@ def _t5_settings(config: TransformerConfig) -> dict[str, Any]:
         "relative_attention_num_buckets": relative.n_buckets,
         "relative_attention_max_distance": relative.max_distance,
         "layer_norm_epsilon": config.norm.eps,
-        "tie_word_embeddings": config.output is None or config.output.tied,
+        "tie_word_embeddings": config.output is None or config.output.scaled,
         "is_encoder_decoder": config.kind == "encoder-decoder",
     }
 

@@ -100,6 +100,16 @@ class Family:
                 found.setdefault(original, place)
         return found
 
+    def tables(self, shapes: Mapping[str, Shape], config: TransformerConfig) -> dict[str, list[str]]:
+        """The tensors that hold a table of tokens: of the output, where it is tied, and of the embeddings."""
+        kinds = {"output": ["output.weight"], "embedding": ["embedding.weight"]}
+        if config.embeddings.source_vocab_size is None:
+            kinds["embedding"].append("source_embedding.weight")
+        if config.output is None or not config.output.tied:
+            del kinds["output"]
+        names = {name: target.names[0] for name in shapes if (target := self._target(name)) and target.names}
+        return {kind: [name for name, ours in names.items() if ours in wanted] for kind, wanted in kinds.items()}
+
     def _target(self, name: str) -> Target | None:
         """Our names, complete with weight or bias, of one of their tensors; None for an unknown one."""
         for old, new in self.renamed.items():

@@ -95,8 +95,8 @@ TIED = {"llama": "lm_head.weight", "bert": "cls.predictions.decoder.weight", "t5
 @pytest.mark.parametrize("differs", [True, False])
 def test_a_tied_output_with_a_table_in_the_file(family: str, differs: bool, tmp_path: Path) -> None:
     """Another table than that of the embeddings counts, whatever the config says, as in transformers 5."""
-    about = MODELS[family](CASES["llama all heads, biases, tied" if family == "llama" else family]())
-    about.save_pretrained(tmp_path)
+    kind: Any = MODELS[family]
+    kind(CASES["llama all heads, biases, tied" if family == "llama" else family]()).save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     assert TIED[family] not in tensors
     name = next(
@@ -105,7 +105,7 @@ def test_a_tied_output_with_a_table_in_the_file(family: str, differs: bool, tmp_
     table = tensors[name].clone()
     tensors[TIED[family]] = torch.randn_like(table) if differs else table
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    theirs = MODELS[family].from_pretrained(tmp_path, attn_implementation="eager").eval()
+    theirs = kind.from_pretrained(tmp_path, attn_implementation="eager").eval()
     assert torch.equal(theirs.get_output_embeddings().weight, tensors[TIED[family]])
     stored = read_model(tmp_path)
     assert stored.config.output is not None
@@ -116,7 +116,8 @@ def test_a_tied_output_with_a_table_in_the_file(family: str, differs: bool, tmp_
 @pytest.mark.parametrize("own", [True, False])
 def test_t5_that_does_not_scale(own: bool, tmp_path: Path) -> None:
     """With and without a table of its own for the output."""
-    theirs = MODELS["t5"](CASES["t5 gated, untied"]()).eval()
+    kind: Any = MODELS["t5"]
+    theirs = kind(CASES["t5 gated, untied"]()).eval()
     if own:
         theirs.lm_head.weight = nn.Parameter(torch.randn_like(theirs.lm_head.weight))
     theirs.save_pretrained(tmp_path)
@@ -127,7 +128,7 @@ def test_t5_that_does_not_scale(own: bool, tmp_path: Path) -> None:
     again = tmp_path / "again"
     write_hub_model(again, "t5", stored.config, stored.tensors, more={"decoder_start_token_id": 0})
     assert read_model(again).config.output == stored.config.output
-    assert MODELS["t5"].from_pretrained(again).config.scale_decoder_outputs is False
+    assert kind.from_pretrained(again).config.scale_decoder_outputs is False
 
 
 def test_two_tables_of_embeddings_are_refused(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def special_ids_of(tokenizer: Tokenizer) -> SpecialIds:
 
 
 CONFIG, SETTINGS, TOKENIZER_CONFIG = "config.json", "generation_config.json", "tokenizer_config.json"
+TOKEN_NAMES = "special_tokens_map.json"
 TEMPLATE = "chat_template.jinja"
 MOST_ENDS = 64
 OF_SENTENCE_PIECES = ("llama", "mistral", "gemma2", "gemma3_text", "phi3", "t5")
@@ -219,7 +220,8 @@ class HubFiles:
         self.folder = folder
         self.config = self._read(CONFIG)
         self.generation = self._read(SETTINGS)
-        self.tokenizer_config = self._read(TOKENIZER_CONFIG, LARGEST_TOKENIZER_CONFIG)
+        # In older folders the names of control tokens are in a file of their own.
+        self.tokenizer_config = {**self._read(TOKEN_NAMES), **self._read(TOKENIZER_CONFIG, LARGEST_TOKENIZER_CONFIG)}
 
     def _read(self, name: str, most: int = LARGEST_CONFIG) -> Mapping[str, Any]:
         if not os.path.lexists(self.folder / name):

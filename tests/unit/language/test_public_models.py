@@ -226,6 +226,18 @@ def test_unused_keys_are_named_once(tmp_path: Path) -> None:
     assert len(caught) == 1
 
 
+def test_names_of_control_tokens_in_a_file_of_their_own(tmp_path: Path) -> None:
+    """special_tokens_map.json of older folders; what tokenizer_config.json says takes precedence."""
+    folder = llama(tmp_path)
+    (folder / "chat_template.jinja").write_text("{{ eos_token }}")
+    names = {"eos_token": {"content": "</s>"}, "bos_token": "<s>", "additional_special_tokens": []}
+    (folder / "special_tokens_map.json").write_text(json.dumps(names), encoding="utf-8")
+    template = load(folder).template
+    assert (template.values["eos_token"], template.values["bos_token"]) == ("</s>", "<s>")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<s>"}), encoding="utf-8")
+    assert load(folder).template.values["eos_token"] == "<s>"
+
+
 # --- embeddings ---------------------------------------------------------------------------------------------
 
 

@@ -173,7 +173,8 @@ def keys_in_front_end() -> tuple[set[str], set[str]]:
     """Keys in the scripts of the explorer, which leave out their prefix: strings, and starts of template strings."""
     folder = SOURCE / "regard" / "views" / "explorer" / "front"
     text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
-    whole = re.findall(r"""["'`](?:[a-z0-9.-]+#)?([a-z0-9-]+)["'`]""", text)  # create("h3.class#key") has the text of a key
+    # create("h3.class#key") makes an element with the text of a key.
+    whole = re.findall(r"""["'`](?:[a-z0-9.-]+#)?([a-z0-9-]+)["'`]""", text)
     starts = re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*-)\$\{", text)
     # A control for a name of the state has a text for each of its values.
     controls = " ".join(re.findall(r"(?:segments|chooser)\(explorer, ([^)]*)\)", text))

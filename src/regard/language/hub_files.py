@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from regard.arrays import is_integer, is_number
+from regard.checkpoints.hub_folder import ADAPTER
 from regard.checkpoints.model_folder import LARGEST_CONFIG, file_in_folder, read_json
 from regard.config import TransformerConfig
 from regard.config.tree import JSON_TYPES, Fault, TreeReader
@@ -329,8 +330,16 @@ class UnusedKeysWarning(UserWarning):
     """A file of a model has keys or weights that are not used here."""
 
 
+def report_adapter(folder: Path) -> None:
+    """Warn that an adapter beside the weights is not applied."""
+    if os.path.lexists(folder / ADAPTER):
+        warnings.warn(say("adapter-unused", path=str(folder / ADAPTER)), UnusedKeysWarning, stacklevel=4)
+
+
 def report_unused(files: HubFiles, task: Task, config_keys: Sequence[str] = (), weights: Sequence[str] = ()) -> None:
-    """Name the keys that change nothing, and the weights of other tasks, once per file, as warnings."""
+    """Name the keys that change nothing, the weights of other tasks and an adapter, once per file, as warnings."""
+    if not isinstance(files, GgufFiles):  # one file is the whole model
+        report_adapter(files.folder)
     for file, keys in ((CONFIG, config_keys), (SETTINGS, files.unused_settings(task))):
         if keys:
             message = say("config-keys-unused", path=str(files.folder / file), names=Listed.few(keys))

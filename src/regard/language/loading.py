@@ -41,6 +41,7 @@ from regard.language.hub_files import (
     HubFiles,
     Task,
     read_settings,
+    report_adapter,
     report_unused,
     special_ids_of,
 )
@@ -445,6 +446,7 @@ def _from_hub(source: Path, target: Path) -> str:
     # The keys as their author wrote them: they describe the same model.
     write_bytes(target / CONFIG, read_file(source / CONFIG, most=LARGEST_TOKENIZER_CONFIG, within=source))
     _copy(source, target, (*COPIED, *module_files(source)))
+    report_adapter(source)
     return family
 
 

@@ -8,6 +8,7 @@ weights. A weight that the files lack is refused: the package would fill it with
 import os
 import re
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from regard.arrays import is_integer
 from regard.checkpoints.families import FAMILIES
 from regard.checkpoints.families.config_keys import MOST_LAYERS
-from regard.checkpoints.hub_folder import ShardedTensors, check_not_quantised
+from regard.checkpoints.hub_folder import ADAPTER, ShardedTensors, check_not_quantised
 from regard.errors import FileError, require_package
 from regard.files.output import reason_of
 from regard.language.by_transformers import TransformersModel, quiet
@@ -59,6 +60,10 @@ def load_by_transformers(
         if asked:
             raise
         raise FileError("family-unknown", path=path, found=kind[:80], names=Listed(FAMILIES)) from error
+    adapter = files.folder / ADAPTER
+    if os.path.lexists(adapter) and find_spec("peft") is not None:
+        # transformers would read the adapter, and with it files that were not checked.
+        raise FileError("adapter-with-peft", path=str(adapter))
     if kind not in package.CONFIG_MAPPING:
         key = "family-code" if files.config.get("auto_map") else "family-nowhere"
         raise FileError(key, path=path, found=kind[:80], version=package.__version__)

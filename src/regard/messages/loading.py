@@ -51,6 +51,19 @@ MESSAGES: dict[str, Message] = {
         en="{path}: {count} tensors belong to an output layer for another task and are not used: {names}",
         zh="{path}：{count} 个张量属于用于其他任务的输出层，没有使用：{names}",
     ),
+    "adapter-unused": Message(
+        en="{path} describes an adapter, which regard does not apply: the model is computed without it; to use it, "
+        "merge it where peft is installed (merge_and_unload, save_pretrained) and load that folder",
+        zh="{path} 描述的适配器没有使用：regard 只计算不带适配器的模型；要使用它，"
+        "请在装有 peft 的环境里合并（merge_and_unload、save_pretrained），再加载合并后的文件夹",
+    ),
+    "adapter-with-peft": Message(
+        en="{path} describes an adapter beside the weights, and the transformers package would apply it with peft; "
+        "merge it (merge_and_unload, save_pretrained) and load that folder, or remove this file to see the model "
+        "without it",
+        zh="{path} 描述了权重之外的适配器，而 transformers 会用 peft 应用它；"
+        "请先合并（merge_and_unload、save_pretrained）再加载，或删除这个文件，查看不带适配器的模型",
+    ),
     "backend-own-format": Message(
         en="{path} has regard's own format, which the transformers package does not read; "
         "use backend='torch' or 'numpy'",

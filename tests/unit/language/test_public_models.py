@@ -28,7 +28,7 @@ import regard
 from regard.errors import ArgumentError, FileError
 from regard.language.generating import without_cut_character
 from regard.language.hub_files import UnusedKeysWarning
-from regard.language.loading import BackendName
+from regard.language.loading import BackendName, convert
 from regard.messages import LANGUAGES
 
 BACKENDS: list[BackendName] = ["numpy", "torch", "transformers"]
@@ -224,6 +224,31 @@ def test_unused_keys_are_named_once(tmp_path: Path) -> None:
     with pytest.warns(UnusedKeysWarning, match="watermark_strength") as caught:
         regard.load(folder)
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("backend", ["numpy", "transformers"])
+def test_an_adapter_beside_the_weights_is_named_and_not_applied(backend: Any, tmp_path: Path) -> None:
+    folder = llama(tmp_path / "model")
+    before = load(folder, backend=backend).see("The cat").output
+    adapter = {"base_model_name_or_path": "/etc", "peft_type": "LORA"}
+    (folder / "adapter_config.json").write_text(json.dumps(adapter), encoding="utf-8")
+    (folder / "adapter_model.bin").write_bytes(b"not read")
+    with pytest.warns(UnusedKeysWarning, match=r"adapter_config\.json describes an adapter.*not apply") as caught:
+        model = regard.load(folder, backend=backend)
+    assert len(caught) == 1
+    assert model.see("The cat").output == before
+    with pytest.warns(UnusedKeysWarning, match="adapter"):
+        convert(folder, tmp_path / "converted")
+    assert not (tmp_path / "converted" / "adapter_config.json").exists()
+
+
+def test_transformers_gets_no_adapter_where_peft_would_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = llama(tmp_path)
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/etc"}', encoding="utf-8")
+    monkeypatch.setattr("regard.language.transformers_loading.find_spec", lambda name: name)
+    with pytest.raises(FileError) as caught:
+        load(folder, backend="transformers")
+    assert caught.value.key == "adapter-with-peft"
 
 
 def test_names_of_control_tokens_in_a_file_of_their_own(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 LARGEST_INDEX = 2**25
 MOST_SHARDS = 10_000
 ADAPTER, LARGEST_ADAPTER = "adapter_config.json", 2**20
+QUANTISED = ("quantize_config.json", "quant_config.json")
+"""Files beside the weights of GPTQ and AWQ that say how they are packed."""
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "consolidated.00.pth")
 WEIGHT_ENDINGS = (
     ".safetensors",
@@ -65,6 +67,9 @@ class ShardedTensors(Mapping[str, np.ndarray]):
             self._read_index(_weight_map(folder / INDEX))
         else:
             raise _absent(folder)
+        packed = next((name for name in self._where if name.endswith(".qweight")), None)
+        if packed is not None:
+            raise FileError("weights-quantised", path=str(folder), found=packed[:80])
 
     def _open(self, name: str) -> TensorFile:
         check_file(self.path / name, most=UNLIMITED, within=self.path)
@@ -151,6 +156,9 @@ def adapter_error(folder: Path) -> FileError:
 def _absent(folder: Path) -> FileError:
     if os.path.lexists(folder / ADAPTER):
         return adapter_error(folder)
+    quantised = next((name for name in QUANTISED if os.path.lexists(folder / name)), None)
+    if quantised is not None:
+        return FileError("weights-quantised", path=str(folder), found=quantised)
     pickles = [name for name in PICKLES if os.path.lexists(folder / name)]
     if pickles:
         return FileError("weights-pickle", path=str(folder), found=Listed(pickles))

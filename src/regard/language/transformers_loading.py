@@ -51,6 +51,7 @@ def load_by_transformers(
     kind, path = files.config["model_type"], str(files.config_path)
     if not isinstance(kind, str):
         raise FileError("family-missing", path=path)
+    check_not_quantised(Path(path), files.config)
     tensors = ShardedTensors(files.folder)  # refuses pickles, damaged files and names that lead out of the folder
     cleaned = _checked(path, files.config, tensors)
     try:
@@ -116,7 +117,6 @@ def _reason(kind: str, asked: bool, refusal: FileError | None) -> str:
 
 def _checked(path: str, given: Mapping[str, Any], tensors: ShardedTensors) -> dict[str, Any]:
     """The keys of config.json without those that lead elsewhere. FileError for a number that no model has."""
-    check_not_quantised(Path(path), given)
     shapes = tensors.shapes
     elements = sum(map(prod, shapes.values()))
     for place, name, value in _numbers(given):

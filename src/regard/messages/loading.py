@@ -114,6 +114,11 @@ MESSAGES: dict[str, Message] = {
         zh="{path} 有 quantization_config（{method}）：权重经过量化，regard 读不了这种格式；"
         "请用该模型未量化的版本或 GGUF 文件",
     ),
+    "weights-quantised": Message(
+        en="{path} has quantised weights, as {found} shows: regard does not read this form; "
+        "use the model's version without quantisation, or a GGUF file",
+        zh="{path} 里的权重经过量化（依据：{found}），regard 读不了这种格式；请用该模型未量化的版本或 GGUF 文件",
+    ),
     "see-no-attention": Message(
         en="{name} ({kind}) has no attention to show; generate and chat work",
         zh="{name}（{kind}）没有注意力，无法显示；generate 和 chat 可以使用",

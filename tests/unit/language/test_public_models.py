@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from public_folders import SMALL, TEXTS, byte_tokenizer, gpt2, llama, saved
+from safetensors.numpy import save_file
 from tolerances import assert_close
 from transformers import (
     BertConfig,
@@ -332,6 +333,19 @@ def into_subfolder(folder: Path) -> None:
             one.rename(folder / "checkpoint-100" / one.name)
 
 
+def quantised_by_gptq(folder: Path) -> None:
+    """As older folders have it: weights under a name of their own, and no quantization_config in config.json."""
+    without_weights(folder, "gptq_model-4bit-128g.safetensors")
+    (folder / "quantize_config.json").write_text('{"bits": 4, "group_size": 128}', encoding="utf-8")
+
+
+def packed(folder: Path) -> None:
+    """Packed weights under the usual name, and nothing beside them that says so."""
+    name = "model.layers.0.self_attn.q_proj."
+    parts = {"qweight": np.zeros((2, 16), np.int32), "qzeros": np.zeros((1, 2), np.int32)}
+    save_file({name + part: array for part, array in parts.items()}, folder / "model.safetensors")
+
+
 OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "weights of TensorFlow": (lambda f: without_weights(f, "tf_model.h5"), "weights-other", "tf_model.h5"),
     "half downloaded": (lambda f: without_weights(f, "model.safetensors.incomplete"), "weights-other", "incomplete"),
@@ -347,6 +361,13 @@ OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
         lambda f: with_config(f, quantization_config={"quant_method": "awq", "bits": 4}),
         "config-quantised",
         "awq",
+    ),
+    "quantised, in a file of its own": (quantised_by_gptq, "weights-quantised", "quantize_config.json"),
+    "packed weights": (packed, "weights-quantised", "q_proj.qweight"),
+    "packed weights of another family": (
+        lambda f: (packed(f), with_config(f, model_type="bloom")),
+        "weights-quantised",
+        "q_proj.qweight",
     ),
     "code of its own": (
         lambda f: with_config(f, model_type="chatglm", auto_map={"AutoModel": "modeling_chatglm.Model"}),

@@ -346,6 +346,11 @@ def packed(folder: Path) -> None:
     save_file({name + part: array for part, array in parts.items()}, folder / "model.safetensors")
 
 
+def packed_bloom(folder: Path) -> None:
+    packed(folder)
+    with_config(folder, model_type="bloom")
+
+
 OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "weights of TensorFlow": (lambda f: without_weights(f, "tf_model.h5"), "weights-other", "tf_model.h5"),
     "half downloaded": (lambda f: without_weights(f, "model.safetensors.incomplete"), "weights-other", "incomplete"),
@@ -364,11 +369,7 @@ OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     ),
     "quantised, in a file of its own": (quantised_by_gptq, "weights-quantised", "quantize_config.json"),
     "packed weights": (packed, "weights-quantised", "q_proj.qweight"),
-    "packed weights of another family": (
-        lambda f: (packed(f), with_config(f, model_type="bloom")),
-        "weights-quantised",
-        "q_proj.qweight",
-    ),
+    "packed weights of another family": (packed_bloom, "weights-quantised", "q_proj.qweight"),
     "code of its own": (
         lambda f: with_config(f, model_type="chatglm", auto_map={"AutoModel": "modeling_chatglm.Model"}),
         "family-code",

@@ -71,7 +71,8 @@ def heads(
     put(found.text(find, most))
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
-        print_message(_hint(model, join_words(text) if text else result.text, result.trace, ranked[0]))
+        listed = find is not None or ranked[0].best is not None
+        print_message(_hint(model, join_words(text) if text else result.text, result.trace, ranked[0], listed))
 
 
 def _show_survey(folder: Path, text: list[str] | None, find: str | None, most: int, as_json: bool) -> None:
@@ -112,11 +113,15 @@ def _run(model: str, given: str | None, backend: str | None = None) -> ModelRun:
     return ModelRun(seen.text, seen.output, first_line(reader, seen), seen.trace)
 
 
-def _hint(model: str, text: str, trace: "Trace", head: "Head") -> str:
-    """A hint with the command that draws the first head of the table; layers are counted within a kind."""
+def _hint(model: str, text: str, trace: "Trace", head: "Head", listed: bool) -> str:
+    """A hint with the command that draws the first head of the table, or a head where the table is empty.
+
+    Layers are counted within a kind.
+    """
     names = trace.select(kind=head.kind).names
     which = {"kind": head.kind, "layer": names.index(head.name), "head": head.head}
-    return say("heads-see", model=shlex.quote(model), text=_quoted(text), **which)
+    key = "heads-see" if listed else "heads-see-one"
+    return say(key, model=shlex.quote(model), text=_quoted(text), **which)
 
 
 def _quoted(text: str) -> str:

@@ -232,6 +232,10 @@ MESSAGES: dict[str, Message] = {
         en="heads that do none of this (every score below {bar}): {count}",
         zh="另有 {count} 个头不属于以上任何一类（各项得分都低于 {bar}）",
     ),
+    "heads-none-at-all": Message(
+        en="heads without any of the known patterns (every score below {bar}): {count}",
+        zh="{count} 个头不符合任何一种已知的模式（各项得分都低于 {bar}）",
+    ),
     "heads-few": Message(
         en="heads not classified, because a score of {bar} or more is based on fewer than {fewest} queries: {count}; "
         "try a longer text",
@@ -289,6 +293,10 @@ MESSAGES: dict[str, Message] = {
     "heads-see": Message(
         en="to look at the first: regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
         zh="查看第一个：regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
+    ),
+    "heads-see-one": Message(
+        en="to look at one: regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
+        zh="查看其中一个：regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
     ),
     # --- errors of measures ---
     "pattern-unknown": Message(

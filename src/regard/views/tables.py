@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Row = tuple[str, str, str, str, str]
 _VALUES: dict[str, dict[str, float]] = {
     "heads-none": {"bar": MIN_SCORE},
+    "heads-none-at-all": {"bar": MIN_SCORE},
     "heads-few": {"bar": MIN_SCORE, "fewest": MIN_QUERIES},
     "heads-unmeasured": {},
 }
@@ -35,7 +36,7 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
         chosen = [(head, best) for head in heads if (best := head.best) is not None]
         nothing = [head for head in heads if head.best is None]
         few = sum(map(_on_few_queries, nothing))
-        rests = {"heads-none": len(nothing) - few, "heads-few": few}
+        rests = {"heads-none" if chosen else "heads-none-at-all": len(nothing) - few, "heads-few": few}
     else:
         chosen = [(head, score) for head in heads.ranked(pattern) if (score := head.score(pattern)) is not None]
         rests = {"heads-unmeasured": len(heads) - len(chosen)}
@@ -149,7 +150,7 @@ def survey_table(
     if passages:
         lines += [say("survey-passages", text_lang), *passages, ""]
     if pattern is None and (rest := len(survey) - len(chosen)):
-        lines.append(say("heads-none", text_lang, count=rest, bar=MIN_SCORE))
+        lines.append(say("heads-none" if chosen else "heads-none-at-all", text_lang, count=rest, bar=MIN_SCORE))
     for reason, count in survey.skipped.items():
         lines.append(say(f"survey-{reason}", text_lang, count=count))
     return "\n".join([*lines, say("survey-intervals", text_lang), say("heads-not-explanation", text_lang)])

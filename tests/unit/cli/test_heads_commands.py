@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Run
+from public_folders import llama
+from safetensors.numpy import load_file, save_file
 
 from regard.cli import heads_commands
 from regard.language import load
@@ -88,3 +90,14 @@ def test_bad_options_are_refused_before_a_model_runs(run: Run) -> None:
     assert code == 2
     assert "--count" in err
     assert run("heads", "--model", "nowhere/at/all").code in (3, 4)
+
+
+def test_the_hint_of_an_empty_table_names_no_first(run: Run, tmp_path: Path) -> None:
+    folder = llama(tmp_path / "flat")
+    path = folder / "model.safetensors"
+    weights = {name: array * (0.0 if "q_proj" in name else 1.0) for name, array in load_file(path).items()}
+    save_file(weights, path)
+    code, out, err = run("heads", "--model", str(folder), "The cat sat")
+    assert code == 0, err
+    assert "heads without any of the known patterns" in out
+    assert "to look at one: regard see --model " in err

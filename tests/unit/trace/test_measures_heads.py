@@ -433,8 +433,18 @@ def test_ranked_by_one_pattern() -> None:
 def test_score_on_too_few_queries_is_listed_separately() -> None:
     weights = np.stack([np.eye(2), np.full((2, 2), 0.5)])
     table = Trace.from_weights(weights, ["a", "b"], kind="encoder", name="h.0.attn").heads().text(lang="en")
-    assert "heads that do none of this (every score below 0.3): 1" in table
+    assert "heads without any of the known patterns (every score below 0.3): 1" in table
     assert "a score of 0.3 or more is based on fewer than 3 queries: 1" in table
+
+
+def test_heads_without_a_pattern_are_not_compared_with_an_empty_list() -> None:
+    uniform = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
+    heads = Trace.from_weights(np.stack([uniform] * 2), list("abcdef"), kind="decoder", name="h.0.attn").heads()
+    assert all(head.best is None for head in heads)
+    assert "heads without any of the known patterns (every score below 0.3): 2" in heads.text(lang="en")
+    chinese = heads.text(lang="zh")
+    assert "2 个头不符合任何一种已知的模式" in chinese
+    assert "以上" not in chinese
 
 
 def test_table_in_both_languages() -> None:

@@ -16,8 +16,8 @@ from regard.messages import Message
 from regard.reference import softmax
 
 SENTENCE, TRANSLATION = "I love you", "我爱你"
-SEARCHED = "As soon as the film started, my father fell asleep."
-GREEDY, BEST = "电影一开始，我父亲一睡着。", "电影一开始，我父亲就睡着了。"
+SEARCHED = "I paid three hundred yuan for these shoes."
+GREEDY, BEST = "这双鞋我花了三百元买了这双鞋。", "我花了三百元买了这双鞋。"
 
 
 class Pass(NamedTuple):

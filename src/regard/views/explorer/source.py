@@ -322,7 +322,8 @@ class TraceSource:
     def opening(self) -> tuple[int, int]:
         """The record and head to open with: where only maps with larger cells were kept, by the exact patterns."""
         layer, head = opening_head(self.trace, self._given)
-        if self.trace.opening is not None or self.patterns[layer].pattern[head]:
+        exact = self._given[layer].map_is_exact
+        if self.trace.opening is not None or exact or self.patterns[layer].pattern[head]:
             return layer, head
         kind = self._given[layer].kind
         ranked = [

@@ -143,12 +143,12 @@ def compiled_library(source: Path = SOURCE) -> ctypes.CDLL | None:
     compiler = next((found for name in names if name and (found := which(name))), None)
     if compiler is None:
         return None
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
+        cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return ctypes.CDLL(str(_compiled(source, compiler, cache_home / "regard")))
     except subprocess.SubprocessError:  # it cannot compile this
         return None
-    except OSError:  # it cannot write there
+    except (OSError, RuntimeError):  # it cannot write there, or the user has no home
         pass
     try:  # a new folder that only this user can write to, removed as soon as the library is loaded
         with tempfile.TemporaryDirectory(prefix="regard-") as folder:

@@ -109,3 +109,16 @@ def test_without_a_cache_the_library_is_compiled_elsewhere_and_leaves_nothing(
     assert library is not None
     assert library.int8_rows
     assert list(temporary.iterdir()) == []
+
+
+def test_a_user_without_a_home_compiles_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_compiler()
+
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", none)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert compiled_library.__wrapped__() is not None
+    assert list(tmp_path.iterdir()) == []

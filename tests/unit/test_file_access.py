@@ -34,7 +34,7 @@ ALLOWED = {
     "images.py": {"Image.open"},  # of a file that files/safe_open.py opened, and of bytes
     "memory.py": {"open"},  # /proc/meminfo
     "cli/entry.py": {"os.open"},  # the null device
-    "functional/int8_weight.py": {"SOURCE.read_text"},  # the bundled C++ code
+    "functional/int8_weight.py": {"source.read_text"},  # the bundled C++ code
     "cli/streams.py": {"open", "os.open"},  # the null device
     "cli/learn/exercise_commands.py": {"path.rename"},  # after the check by `resolve_target`
     "course/progress.py": {

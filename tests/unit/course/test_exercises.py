@@ -22,7 +22,8 @@ from regard.course.grading.sandbox import in_process
 from regard.messages import LANGUAGES, catalogue
 
 RIGHT = Path(__file__).parents[2] / "course" / "right"
-CODE = [row.id for row in entries() if row.kind != "sheet"]
+PROGRAMS = [row for row in entries() if row.kind != "sheet"]
+CODE = [row.id for row in PROGRAMS]
 every_code = pytest.mark.parametrize("name", CODE)
 every_exercise = pytest.mark.parametrize("name", [row.id for row in entries()])
 
@@ -171,8 +172,14 @@ def test_every_mistake_fails_with_its_own_diagnosis(name: str, first: int) -> No
         assert verdict.diagnosis
 
 
-@every_code
-@pytest.mark.parametrize("seeds", [(2,), pytest.param((3, 4, 5, 6), marks=pytest.mark.long)], ids=str)
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [
+        *(pytest.param(row.id, (2,), marks=pytest.mark.long if row.track == "torch" else ()) for row in PROGRAMS),
+        *(pytest.param(row.id, (3, 4, 5, 6), marks=pytest.mark.long) for row in PROGRAMS),
+    ],
+    ids=str,
+)
 def test_every_data_set_distinguishes_the_mistakes(name: str, seeds: tuple[int, ...]) -> None:
     """Mistakes with different answers get different diagnoses on every data set."""
     tried = exercise(name)

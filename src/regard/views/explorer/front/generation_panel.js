@@ -108,7 +108,7 @@ export function generationPanel(explorer) {
       create("span.generation-part.answer", part("generation-answer"), ...parts.slice(prompt)));
   }
 
-  /** The number of the temperature among those whose sums are known; that of 1 where the chosen one is not. */
+  /** The index of the chosen temperature in the list of those with sums; the index of 1 if it is not in the list. */
   const heated = () => { const { temperature } = state.get(); return stops.indexOf(stops.includes(temperature) ? temperature : 1); };
 
   /** The likely tokens in place of the written one, and all others together, as bars; at another temperature a line marks the probability at 1. */
